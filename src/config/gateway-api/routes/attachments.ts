@@ -95,19 +95,26 @@ export interface Reach {
   readonly hostname: string | undefined;
   /** Undefined for both. */
   readonly scheme: 'http' | 'https' | undefined;
+  /** That of the listener, unless it is the usual one of its scheme, or there are several. */
+  readonly port: number | undefined;
 }
 
+const usualPorts = { http: 80, https: 443 };
+
 export function reachOf(route: ClusterObject, attachments: readonly Attachment[]): readonly Reach[] {
-  const schemes = new Map<string | undefined, Set<'http' | 'https'>>();
+  const found = new Map<string | undefined, Listener[]>();
   const { hostnames } = specOf<RouteSpec>(route);
-  for (const { spec, scheme } of attachments.flatMap(({ listeners }) => listeners.filter(isProgrammed))) {
-    for (const hostname of commonHostnames(spec.hostname, hostnames)) {
-      const known = schemes.get(hostname) ?? new Set();
-      schemes.set(hostname, known.add(scheme));
-    }
+  for (const listener of attachments.flatMap(({ listeners }) => listeners.filter(isProgrammed))) {
+    for (const hostname of commonHostnames(listener.spec.hostname, hostnames))
+      found.set(hostname, [...(found.get(hostname) ?? []), listener]);
   }
-  return Array.from(schemes, ([hostname, found]) => ({
+  return Array.from(found, ([hostname, listeners]) => ({
     hostname,
-    scheme: found.size === 1 ? [...found][0] : undefined,
+    scheme: onlyOne(listeners.map(({ scheme }) => scheme)),
+    port: onlyOne(listeners.map(({ scheme, spec }) => (spec.port === usualPorts[scheme] ? undefined : spec.port))),
   }));
+}
+
+function onlyOne<T>(values: readonly T[]): T | undefined {
+  return new Set(values).size === 1 ? values[0] : undefined;
 }

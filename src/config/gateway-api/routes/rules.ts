@@ -131,7 +131,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
       fields: { ...policyOfRedirect(policy.fields), ...own, ...redirectFields(filters, filters.redirect) },
       gatewayRoute: { ...gatewayRoute, fault: problem?.message },
       weight: undefined,
-      redirect: filters.redirect,
+      redirect: withPort(filters.redirect, reach),
       hasFinalSlash: match.hasFinalSlash,
       allowsCredentials: filters.allowsCredentials,
     };
@@ -154,6 +154,12 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
     hasFinalSlash: match.hasFinalSlash,
     allowsCredentials: filters.allowsCredentials,
   };
+}
+
+/** Without a scheme, the port of another host is that of the listener. */
+function withPort(redirect: RedirectSpec, reach: Reach): RedirectSpec {
+  const { scheme, hostname, port = scheme === undefined && hostname !== undefined ? reach.port : undefined } = redirect;
+  return { ...redirect, ...(port !== undefined && { port }) };
 }
 
 /** The same for all matches and hosts of a rule, so that they are counted together. */
