@@ -1,5 +1,6 @@
 /** Failures of the API server, and what to do about each. */
 import { codeOf, isMap, messageOf, truncate } from '#foundation';
+import { gatewayApiGroup } from '../gateway-api.ts';
 import type { Connection } from './connection.ts';
 
 /** A response of the API server that is no success, or an error event of a watch. */
@@ -50,8 +51,13 @@ export function describeFailure(
     return `no permission (${message}): give get, list and watch on ${resource} in ${role}`;
   }
   if (status === 404)
-    return `the API server does not know ${resource} any more: define it again, for example with frontdesk crds | kubectl apply -f -`;
+    return `the API server does not know ${resource} any more: define it again, for example with ${definitionsOf(resource)}`;
   return `the API server responds with ${status}: ${message}`;
+}
+
+function definitionsOf(resource: string): string {
+  const isOfGatewayApi = resource.endsWith(`.${gatewayApiGroup}`);
+  return isOfGatewayApi ? 'standard-install.yaml of the Gateway API' : 'frontdesk crds | kubectl apply -f -';
 }
 
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/;
