@@ -149,7 +149,8 @@ describeWith('redis-server', 'Redis counters with Sentinels', () => {
     const [sentinel] = sentinels;
     // The Sentinels cannot demote it.
     await askRedis(primary.url, ['ACL', 'SETUSER', 'default', '-replicaof', '-slaveof']);
-    await askRedis(sentinel?.url ?? '', ['SENTINEL', 'failover', 'main']);
+    // It refuses until it has heard from the replica itself, whatever the primary says.
+    await eventually(() => askRedis(sentinel?.url ?? '', ['SENTINEL', 'failover', 'main']), 100);
     await countsIn(replica, counters);
     await take(counters, 'later');
     assert.equal(await countOf(counters, 'later'), 1);
