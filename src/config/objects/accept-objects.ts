@@ -3,6 +3,7 @@ import type { AddressRecord } from '../ambassador/addresses.ts';
 import type { ConfigurationError, Fault } from '../errors.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
+import type { AuthService } from '../records/auth-service.ts';
 import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
 import { type Mapping, mappingDefaults } from '../records/mapping.ts';
 import { groupOf } from '../records/match.ts';
@@ -15,6 +16,7 @@ import type { Guards } from './guards.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
 import { hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+import { guardsOf, refusalOf } from './refusals.ts';
 import { refusedService } from './refused-mapping.ts';
 import { unreadNotices } from './unread-notices.ts';
 
@@ -63,8 +65,16 @@ function everythingRefused(): Mapping {
 }
 
 export interface ObjectAcceptance {
-  /** Takes all objects of the cluster, the oldest first. Must not be called concurrently. */
-  readonly accept: (objects: readonly ClusterObject[]) => Promise<AcceptedObjects>;
+  /**
+   * Takes all objects of the cluster, the oldest first. Must not be called concurrently. `unusable` returns why an object
+   * is to be refused although nothing is wrong with it. @default none is
+   */
+  readonly accept: (
+    objects: readonly ClusterObject[],
+    unusable?: (object: ClusterObject) => ConfigurationError | undefined,
+  ) => Promise<AcceptedObjects>;
+  /** Forgets which versions the last call of `accept` has found valid, because they cannot be used. */
+  readonly undo: () => void;
 }
 
 /** An object, and the version of it that counts. */
@@ -78,6 +88,9 @@ interface Entry {
 
 type NamespaceOf = (record: GatewayRecord) => string;
 
+/** The objects of records, by their places. */
+type Owners = ReadonlyMap<unknown, Entry>;
+
 /** After these rounds, what is wrong between objects is settled without last valid versions. */
 const roundsMax = 100;
 
@@ -88,13 +101,16 @@ const roundsMax = 100;
  * - Requests that its Mappings match get 503.
  * - If such a match cannot be read, so do those of the Mappings with `bypass_auth` in its namespace.
  * - Without the AuthService that it may be, so do those of all Mappings that need the default one. One that does not count
- *   closes only those of its namespace.
+ *   closes only those of its namespace. A newer one does not become the default instead of it.
+ * - Without the RateLimitService that it may be, so do those of all Mappings with labels for it, if it would reject them
+ *   while it cannot count.
  *
  * Of objects in conflict, the older one counts.
  */
 export function createObjectAcceptance(options: AcceptanceOptions): ObjectAcceptance {
   let parts: ReadonlyMap<string, ObjectPart> = new Map();
   let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
+  let lastValidBefore = lastValid;
   const refusedCopy = createCopies<Mapping>();
   const weightlessCopy = createCopies<Mapping>();
   const withRefusal = (mapping: Mapping, refusal: string) =>
@@ -111,22 +127,45 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   /** The records of these versions, as a whole and by the object that they come from. Leaves out what is `covered`. */
   function assemble(entries: readonly Entry[], covered: ReadonlySet<unknown>) {
     const owners = new Map<unknown, Entry>();
-    const guards = guardsOf(entries, options.trusted);
+    const refused = entries.filter(({ version }) => version === undefined);
+    const guards = guardsOf(
+      refused.map(({ part }) => part),
+      options.trusted,
+    );
     const chosen = entries.map(({ part, version }) => {
       return version?.records ?? part.guards().mappings.filter(({ source }) => !covered.has(source));
     });
-    const authServices = recordLists(chosen.flat()).authServices;
-    const hasDefault = authServices.some(({ isDefault }) => isDefault);
+    const { authServices, rateLimitServices } = recordLists(chosen.flat());
+    const services = { hasDefault: authServices.some(isDefault), hasLimiter: rateLimitServices.length > 0 };
     const known = names.among(chosen.flat());
     const records = entries.flatMap((entry, index) =>
       (chosen[index] ?? []).map((record) => {
         owners.set(record.source, entry);
         const placed = known.resolve(record, entry.part.object.namespace);
-        const reason = placed.kind === 'Mapping' && refusalOf(placed, entry.part.object, guards, hasDefault);
+        const reason = placed.kind === 'Mapping' && refusalOf(placed, entry.part.object, guards, services);
         return reason ? withRefusal(placed as Mapping, reason) : placed;
       }),
     );
     return { records, owners };
+  }
+
+  /**
+   * A newer AuthService does not become the default instead of a refused one, so that no other service than meant decides
+   * who may pass. One that was the default before stays.
+   */
+  function findReplacements(records: readonly GatewayRecord[], owners: Owners, entries: readonly Entry[]) {
+    const isRefused = ({ part, version }: Entry) =>
+      version === undefined && options.trusted.includes(part.object.namespace) && part.guards().hasDefault;
+    const first = entries.findIndex(isRefused);
+    const newer = new Set(first === -1 ? [] : entries.slice(first));
+    const found = recordLists(records).authServices.filter((record) => {
+      const owner = owners.get(record.source);
+      const before = owner && lastValid.get(owner.part.object.uid);
+      const wasDefault = before && recordLists(before.records).authServices.some(isDefault);
+      return isDefault(record) && owner && newer.has(owner) && !wasDefault;
+    });
+    const [refused] = newer;
+    return refused === undefined ? [] : found.map((record) => replacementError(record, refused.part.object));
   }
 
   function errorsBetween(records: readonly GatewayRecord[], namespaceOf: NamespaceOf): readonly ConfigurationError[] {
@@ -144,7 +183,8 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     let covered: ReadonlySet<unknown> = new Set();
     for (let round = 1; ; round += 1) {
       const { records, owners } = assemble(entries, covered);
-      const errors = errorsBetween(records, (record) => owners.get(record.source)?.part.object.namespace ?? '');
+      const between = errorsBetween(records, (record) => owners.get(record.source)?.part.object.namespace ?? '');
+      const errors = [...findReplacements(records, owners, entries), ...between];
       if (errors.length === 0) return records;
       const byEntry = groupBy(errors, ({ source }) => owners.get(source));
       const wrong = [...byEntry].filter(([{ version }]) => version !== undefined);
@@ -195,12 +235,14 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   }
 
   return {
-    async accept(objects) {
+    async accept(objects, unusable = () => undefined) {
+      lastValidBefore = lastValid;
       const withRecords = objects.filter((object) => hasRecords(object, options.gatewayDomain));
       const read = await mapInTurns(withRecords, partOf);
       const entries = read.map((part): Entry => {
-        const version = part.errors.length === 0 ? part : lastValid.get(part.object.uid);
-        return { part, version, errors: part.errors };
+        const ofUse = unusable(part.object);
+        const errors = ofUse === undefined ? part.errors : [...part.errors, ofUse];
+        return { part, version: errors.length === 0 ? part : lastValid.get(part.object.uid), errors };
       });
       const records = withWholeGroups(await settle(entries), withoutWeight);
       remember(entries);
@@ -218,6 +260,9 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
         certificates: [],
       });
     },
+    undo() {
+      lastValid = lastValidBefore;
+    },
   };
 }
 
@@ -226,6 +271,17 @@ function strangerFault({ name }: Mapping): Fault {
     message: `Mapping ${name} of another namespace matches the same requests, and is older`,
     remedy: 'Choose another match: only Mappings of one namespace share requests by weight, or copy them.',
   };
+}
+
+function isDefault(service: AuthService): boolean {
+  return service.isDefault;
+}
+
+function replacementError(record: AuthService, refused: ClusterObject): ConfigurationError {
+  const name = nameOfObject(refused);
+  const remedy = `Correct that object or delete it, or set default: false here, and auth_service: ${record.name} in the mappings that use it.`;
+  const error = recordError(record, { message: `${name} is refused, and may be the default`, remedy });
+  return { ...error, other: { file: name, line: 0 } };
 }
 
 /** Leaves out the objects that are only in conflict with others that are wrong themselves. */
@@ -241,53 +297,6 @@ function firstOf(wrong: readonly Wrong[], owners: ReadonlyMap<unknown, Entry>): 
 }
 
 type Wrong = readonly [Entry, readonly ConfigurationError[]];
-
-/** Which objects without a valid version may guard what: the name of the oldest one, of a namespace or of all. */
-interface AllGuards {
-  /** Of the trusted namespaces. */
-  readonly mayAuthenticate: string | undefined;
-  /** The namespaces with an AuthService that does not count. */
-  readonly withAuthService: ReadonlyMap<string, string>;
-  readonly mayGuardAll: string | undefined;
-  readonly withUnknownMatch: ReadonlyMap<string, string>;
-  readonly withOtherGuard: ReadonlyMap<string, string>;
-}
-
-function guardsOf(entries: readonly Entry[], trusted: readonly string[]): AllGuards {
-  const refused = entries.filter(({ version }) => version === undefined).map(({ part }) => part);
-  const having = (isSo: (guards: Guards) => boolean) => {
-    const found = refused.filter((part) => isSo(part.guards())).map(({ object }) => object);
-    return new Map(found.reverse().map((object) => [object.namespace, nameOfObject(object)]));
-  };
-  const oldestOf = (names: ReadonlyMap<string, string>) => trusted.flatMap((one) => names.get(one) ?? [])[0];
-  const withOtherGuard = having(({ mayGuardAll }) => mayGuardAll);
-  const withAuth = having(({ mayAuthenticate }) => mayAuthenticate);
-  return {
-    mayAuthenticate: oldestOf(withAuth),
-    withAuthService: having(({ hasAuthService }) => hasAuthService),
-    mayGuardAll: oldestOf(withOtherGuard),
-    withUnknownMatch: having(({ hasUnknownMatch }) => hasUnknownMatch),
-    withOtherGuard,
-  };
-}
-
-/** Returns why a valid Mapping has to answer 503, if it has. */
-function refusalOf(
-  { refusal, redirect, bypassAuth, authService }: Mapping,
-  { namespace }: ClusterObject,
-  guards: AllGuards,
-  hasDefault: boolean,
-): string | undefined {
-  if (refusal !== undefined) return undefined;
-  const guard = guards.mayGuardAll ?? guards.withOtherGuard.get(namespace);
-  if (guard !== undefined) return `${guard} is refused, which may protect its requests`;
-  const unknown = bypassAuth ? guards.withUnknownMatch.get(namespace) : undefined;
-  if (unknown !== undefined) return `${unknown} is refused, and what it matches cannot be read`;
-  const needsDefault = !bypassAuth && authService === undefined && redirect === undefined;
-  if (!needsDefault || hasDefault) return undefined;
-  const service = guards.mayAuthenticate ?? guards.withAuthService.get(namespace);
-  return service && `${service} is refused, and there is no other AuthService`;
-}
 
 /** Gives the rest of the requests for a match to a refused Mapping, if the weights of the others leave a rest. */
 function withWholeGroups(
@@ -360,17 +369,26 @@ function consequenceOf(
   guarded: readonly Mapping[],
   trusted: readonly string[],
 ): string {
-  const { hasUnknownMatch, mayAuthenticate, hasAuthService, mayGuardAll } = guards();
-  const isTrusted = trusted.includes(object.namespace);
+  const { namespace } = object;
+  const { hasUnknownMatch, mayGuardAll } = guards();
+  const isTrusted = trusted.includes(namespace);
   const isMapping = object.kind === 'Mapping';
   const what = [
     ...(guarded.length > 0 ? [`requests that ${isMapping ? 'it matches' : 'its Mappings match'} get 503`] : []),
-    ...(hasUnknownMatch ? [`the Mappings of ${object.namespace} with bypass_auth answer 503`] : []),
-    ...(mayAuthenticate && isTrusted ? ['Mappings that need it answer 503'] : []),
-    ...(hasAuthService && !isTrusted
-      ? [`without a default AuthService, the Mappings of ${object.namespace} that need one answer 503`]
-      : []),
-    ...(mayGuardAll ? [`the Mappings of ${isTrusted ? 'all namespaces' : object.namespace} answer 503`] : []),
+    ...(hasUnknownMatch ? [`the Mappings of ${namespace} with bypass_auth answer 503`] : []),
+    ...(isTrusted ? withoutServices(guards()) : withoutForeignServices(guards(), namespace)),
+    ...(mayGuardAll ? [`the Mappings of ${isTrusted ? 'all namespaces' : namespace} answer 503`] : []),
   ];
   return what.length === 0 ? `${nameOfObject(object)} has no effect` : what.join(', and ');
+}
+
+function withoutServices({ mayAuthenticate, deniedDomains }: Guards): readonly string[] {
+  return [
+    ...(mayAuthenticate ? ['Mappings that need it answer 503'] : []),
+    ...(deniedDomains.length > 0 ? ['Mappings with labels for its domain answer 503'] : []),
+  ];
+}
+
+function withoutForeignServices({ hasAuthService }: Guards, namespace: string): readonly string[] {
+  return hasAuthService ? [`without a default AuthService, the Mappings of ${namespace} that need one answer 503`] : [];
 }

@@ -17,7 +17,7 @@ import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
 import { readRoute } from './read-route.ts';
 import { leadsToThisMachine, nameIn, namesOwnModule, referenceIn } from './references.ts';
-import { refusedMapping } from './refused-mapping.ts';
+import { refusedMapping, refusedService } from './refused-mapping.ts';
 
 /** The contents of one object. Nothing in it depends on other objects. */
 export interface ObjectPart {
@@ -64,10 +64,10 @@ function readPart(object: ClusterObject, options: ObjectOptions): ObjectPart {
     notices: read.flatMap(({ notices }) => notices),
     differences,
     guards() {
-      guards ??= joinedGuards(
-        read.map((one) => guardsOf(one, object)),
-        isSyntaxWrong,
-      );
+      guards ??= joinedGuards([
+        ...(isSyntaxWrong ? [unreadGuards(object, options.gatewayDomain)] : []),
+        ...read.map((one) => guardsOf(one, object)),
+      ]);
       return guards;
     },
   };
@@ -243,12 +243,45 @@ function guardsOf({ original, translated, errors }: ReadDocument, object: Cluste
   const mappings = translated.map((document) => refusedMapping(document, object));
   const isUnknown = !isOther && !readers.has(String(kind)) && errors.length > 0;
   // Ambassador also has an AuthService in a Module.
-  const hasAuthService = [original, ...translated].some(({ value }) => valueAt(value, ['kind']) === 'AuthService');
+  const documents = isLost ? [original] : translated;
+  const ofKind = (wanted: string) => documents.filter(({ value }) => valueAt(value, ['kind']) === wanted);
+  const authServices = ofKind('AuthService');
+  const hasAuthService = authServices.length > 0;
   return {
     mappings: mappings.filter((one) => one !== undefined && one !== 'unknown'),
     hasUnknownMatch: isUnknown || mappings.includes('unknown') || (kind === 'Mapping' && isLost),
     mayAuthenticate: isUnknown || hasAuthService,
     hasAuthService,
+    hasDefault: authServices.some(({ value }) => valueAt(value, ['default']) !== false),
+    deniedDomains: ofKind('RateLimitService').flatMap(deniedDomain),
     mayGuardAll: isOther,
+  };
+}
+
+/** The domain of a RateLimitService that rejects what it cannot count, as far as it can be read. Empty for another one. */
+function deniedDomain(document: ConfigDocument): readonly (string | undefined)[] {
+  const { value } = document;
+  const head = { apiVersion: 'gateway/v1', kind: 'RateLimitService', name: 'refused', service: refusedService };
+  const readOnly = (wanted: string) => {
+    const readable = Object.entries(Object(value)).filter(([name]) => name === wanted);
+    const result = readRecord({ ...document, value: { ...head, ...Object.fromEntries(readable) }, faults: [] });
+    return result.ok && result.record.kind === 'RateLimitService' ? result.record : undefined;
+  };
+  const denies = readOnly('failure_mode_deny')?.failureModeDeny ?? true;
+  return denies ? [readOnly('domain')?.domain] : [];
+}
+
+/** What an object may guard that cannot be read: by the words in its annotation, or by its kind. */
+function unreadGuards({ kind, value }: ClusterObject, gatewayDomain: string): Guards {
+  const text = isAnnotated(kind) ? String(annotationOf(value, gatewayDomain)) : `kind: ${kind}`;
+  const hasAuthService = /kind["']?\s*:\s*["']?AuthService|name["']?\s*:\s*["']?authentication\b/.test(text);
+  const mayDeny = kind === 'RateLimitService' || text.includes('failure_mode_deny');
+  return {
+    ...noGuards,
+    hasUnknownMatch: true,
+    mayAuthenticate: true,
+    hasAuthService,
+    hasDefault: hasAuthService,
+    deniedDomains: mayDeny ? [undefined] : [],
   };
 }

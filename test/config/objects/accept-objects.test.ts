@@ -271,9 +271,42 @@ describe('an AuthService with an error', () => {
     assert.deepEqual(routes, ['/wrong refused', '/guarded refused']);
   });
 
-  it('leaves those alone that have another one', async () => {
+  it('leaves those alone that have another one, which is older', async () => {
+    const first = resource('AuthService', 'frontdesk/first', { auth_service: 'auth:3000' });
+    const { routes } = await accept([first, broken, mapping('shop/guarded', { prefix: '/guarded' })]);
+    assert.deepEqual(routes, ['/guarded hotel.shop']);
+  });
+
+  for (const [what, older] of [
+    ['', broken],
+    [' in an annotation', annotated('frontdesk/auth', '{kind: AuthService, name: auth, apiVersion: gateway/v1}')],
+    [' in an annotation that is no YAML', annotated('frontdesk/auth', 'kind: AuthService\nname: [')],
+  ] as const)
+    it(`is not replaced as the default by a newer one${what}`, async () => {
+      const second = resource('AuthService', 'frontdesk/second', { auth_service: 'auth:3000' });
+      const { routes, states, messages } = await accept([
+        older,
+        second,
+        mapping('shop/guarded', { prefix: '/guarded' }),
+        mapping('shop/named', { prefix: '/named', auth_service: 'second' }),
+      ]);
+      assert.deepEqual(routes, ['/guarded refused', '/named refused']);
+      assert.equal(states['frontdesk/second'], 'refused');
+      assert.match(messages.join(), /frontdesk\/auth is refused, and may be the default/);
+    });
+
+  it('does not take the place of a newer one that was the default before', async () => {
+    const acceptance = createAcceptance();
     const second = resource('AuthService', 'frontdesk/second', { auth_service: 'auth:3000' });
-    const { routes } = await accept([broken, second, mapping('shop/guarded', { prefix: '/guarded' })]);
+    const site = mapping('shop/guarded', { prefix: '/guarded' });
+    await accept([second, site], acceptance);
+    const { routes, states } = await accept([broken, second, site], acceptance);
+    assert.deepEqual([routes, states['frontdesk/second']], [['/guarded hotel.shop'], 'accepted']);
+  });
+
+  it('is no obstacle to a newer default if it is none itself', async () => {
+    const other = resource('AuthService', 'frontdesk/other', { auth_service: 'a:1', default: false, timeout_ms: -1 });
+    const { routes } = await accept([other, auth, mapping('shop/guarded', { prefix: '/guarded' })]);
     assert.deepEqual(routes, ['/guarded hotel.shop']);
   });
 
@@ -296,6 +329,66 @@ describe('an AuthService with an error', () => {
     assert.deepEqual(routes, ['/ hotel.shop', '/other hotel.other']);
     assert.equal(states['shop/auth'], 'refused');
     assert.match(messages.join(), /does not count from this namespace/);
+  });
+});
+
+describe('a RateLimitService with an error', () => {
+  const limiter = (spec: object, path = 'frontdesk/limits') =>
+    resource('RateLimitService', path, { service: 'frontdesk:ratelimit', ...spec });
+  const wrong = { timeout_ms: -1 };
+  const labels = (domain: string) => ({ labels: { [domain]: [{ all: ['remote_address'] }] } });
+  const mappings = [
+    mapping('shop/limited', { prefix: '/limited', ...labels('gateway') }),
+    mapping('shop/other', { prefix: '/other', ...labels('other') }),
+    mapping('shop/free', { prefix: '/free' }),
+  ];
+  const closedRoutes = async (...objects: readonly ClusterObject[]) => {
+    const { routes } = await accept([...objects, ...mappings]);
+    return routes.filter((route) => route.endsWith(' refused')).map((route) => route.split(' ')[0]);
+  };
+
+  for (const [what, spec, closed] of [
+    ['closes the Mappings with labels of its domain', { failure_mode_deny: true, ...wrong }, ['/limited']],
+    ['of another domain closes those', { failure_mode_deny: true, domain: 'other', ...wrong }, ['/other']],
+    [
+      'closes all with labels if its domain cannot be read',
+      { failure_mode_deny: true, domain: 3 },
+      ['/limited', '/other'],
+    ],
+    ['closes them if failure_mode_deny cannot be read', { failure_mode_deny: 'yes' }, ['/limited']],
+    ['lets requests pass without failure_mode_deny', wrong, []],
+    ['lets requests pass with failure_mode_deny: false', { failure_mode_deny: false, domain: 3 }, []],
+  ] as const)
+    it(what, async () => assert.deepEqual(await closedRoutes(limiter(spec)), closed));
+
+  it('closes them in an annotation that is no YAML, if it may deny', async () => {
+    const text = 'kind: RateLimitService\nfailure_mode_deny: true\nname: [';
+    assert.deepEqual(await closedRoutes(auth, annotated('frontdesk/limits', text)), ['/limited', '/other']);
+    assert.deepEqual(await closedRoutes(auth, annotated('frontdesk/limits', 'kind: RateLimitService\nname: [')), []);
+  });
+
+  it('says so, and what follows from it', async () => {
+    const { verdicts } = await accept([limiter({ failure_mode_deny: true, ...wrong }), ...mappings]);
+    assert.equal(verdicts[0]?.consequence, 'Mappings with labels for its domain answer 503');
+    assert.equal(
+      verdicts[1]?.notices[0]?.message,
+      'answers 503, because RateLimitService frontdesk/limits is refused, which would limit its requests',
+    );
+  });
+
+  it('closes nothing from a namespace that does not count, or beside another one', async () => {
+    const denying = { failure_mode_deny: true, ...wrong };
+    assert.deepEqual(await closedRoutes(limiter(denying, 'shop/limits')), []);
+    assert.deepEqual(await closedRoutes(limiter(denying), limiter({}, 'frontdesk/second')), []);
+  });
+
+  it('keeps its last valid version', async () => {
+    const acceptance = createAcceptance();
+    const good = limiter({ failure_mode_deny: true });
+    await accept([good, ...mappings], acceptance);
+    const { value } = limiter({ failure_mode_deny: true, ...wrong });
+    const { routes, states } = await accept([{ ...good, value }, ...mappings], acceptance);
+    assert.deepEqual([routes.join().includes('refused'), states['frontdesk/limits']], [false, 'last-valid']);
   });
 });
 
