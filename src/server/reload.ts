@@ -113,12 +113,12 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
   }
 
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
-  async function apply(startedAtMs: number): Promise<void> {
+  async function apply(startedAtMs: number): Promise<unknown> {
     await nextTurn();
     const loaded = sources.loaded();
     const accepted = withRefusedObjects(accept(loaded, current.configuration, policy), sources.ofCluster());
     const prepareStartedAtMs = performance.now();
-    const { next, configuration, refusals: found } = await prepare(accepted);
+    const { next, configuration, refusals: found, thrown } = await prepare(accepted);
     await nextTurn();
     const newNotices = await noticesOf({ ...loaded, configuration });
     await nextTurn();
@@ -132,12 +132,13 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
       logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
     countReload(found.length === 0, performance.now() - startedAtMs);
     for (const listener of listeners) await listener();
+    return thrown;
   }
 
   /** Refuses the records, but not the users, if a part of the server cannot use the configuration. */
   async function prepare(accepted: Acceptance): Promise<Prepared> {
     try {
-      return { ...accepted, next: await prepareNext(accepted.configuration) };
+      return { ...accepted, next: await prepareNext(accepted.configuration), thrown: undefined };
     } catch (thrown) {
       logger.error({ err: thrown }, 'the configuration cannot be applied');
       const usersOnly = { ...current.configuration, users: accepted.configuration.users };
@@ -146,6 +147,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
         next: await prepareNext(usersOnly),
         configuration: usersOnly,
         refusals: [...refuseRecords([unusableError(thrown, setup)]), ...others],
+        thrown,
       };
     }
   }
@@ -223,6 +225,8 @@ interface Next {
 interface Prepared extends Acceptance {
   /** Undefined when nothing changes. */
   readonly next: Next | undefined;
+  /** By a part of the server that cannot use the configuration. */
+  readonly thrown: unknown;
 }
 
 const reminderMs = 600_000;

@@ -10,11 +10,16 @@ import {
 import type { ClusterObjects } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { checkServiceRoles } from '../record-services.ts';
+import { createTakeObjects, type UseObjects } from './usable-objects.ts';
 
 export interface ClusterAcceptance {
-  /** Must not be called concurrently. `statuses`: what the objects of the Gateway API have to say. */
+  /**
+   * Must not be called concurrently. `use` takes them into use. @default does nothing, because the process is dormant
+   * `statuses`: what the objects of the Gateway API have to say.
+   */
   readonly accept: (
     objects: ClusterObjects,
+    use?: UseObjects,
   ) => Promise<{ readonly accepted: AcceptedObjects; readonly statuses: readonly DesiredStatus[] }>;
 }
 
@@ -30,21 +35,22 @@ export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: st
     directory: parts.configDirectory ?? '.',
     findUnservable: (lists) => checkServiceRoles(parts, lists),
   });
+  const take = createTakeObjects(acceptance);
   if (!kubernetesGatewayApi)
-    return { accept: async ({ records }) => ({ accepted: await acceptance.accept(records), statuses: [] }) };
+    return { accept: async ({ records }, use = unused) => ({ accepted: await take(records, use), statuses: [] }) };
   const addresses = parts.settings.kubernetesGatewayAddresses;
   const gatewayApi = createGatewayApi({ trusted, addresses, ports: servedPorts(parts.settings) });
   return {
-    async accept({ records, gatewayApi: objects }) {
+    async accept({ records, gatewayApi: objects }, use = unused) {
       const { routes, certificates, notices, statusesWith } = gatewayApi.resolve(objects, records);
-      const accepted = await acceptance.accept([...records, ...routes].sort(byAge));
-      return {
-        accepted: { ...accepted, certificates, notices: [...accepted.notices, ...notices] },
-        statuses: statusesWith(accepted.verdicts),
-      };
+      const whole = (found: AcceptedObjects) => ({ ...found, certificates, notices: [...found.notices, ...notices] });
+      const accepted = await take([...records, ...routes].sort(byAge), (found) => use(whole(found)));
+      return { accepted: whole(accepted), statuses: statusesWith(accepted.verdicts) };
     },
   };
 }
+
+const unused: UseObjects = async () => undefined;
 
 /** The usual ports of clients, which a Service or a load balancer leads to ours, and our own. */
 function servedPorts({ port, tlsPort }: Pick<Settings, 'port' | 'tlsPort'>) {

@@ -28,8 +28,11 @@ export interface ClusterRecords {
   readonly close: () => Promise<void>;
 }
 
-/** `startedAtMs` is the time of `performance.now()` when the acceptance started. */
-type OnChange = (accepted: AcceptedObjects, startedAtMs: number) => Promise<void>;
+/**
+ * `startedAtMs` is the time of `performance.now()` when the acceptance started. Resolves to what was thrown if the objects
+ * cannot be used, or else to undefined.
+ */
+type OnChange = (accepted: AcceptedObjects, startedAtMs: number) => Promise<unknown>;
 
 type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dormant' | 'configDirectory'> & {
   readonly logger: Logger;
@@ -73,8 +76,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
       async function onObjects(objects: ClusterObjects): Promise<void> {
         const startedAtMs = performance.now();
         acceptance ??= createClusterAcceptance(parts, (await opening).namespace);
-        const { accepted, statuses } = await acceptance.accept(objects);
-        await onChange(accepted, startedAtMs);
+        const { accepted, statuses } = await acceptance.accept(objects, (found) => onChange(found, startedAtMs));
         deliveries += 1;
         verdicts = accepted.verdicts;
         reports?.report(verdicts);

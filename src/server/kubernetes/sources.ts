@@ -29,8 +29,11 @@ export interface Sources {
   readonly close: () => Promise<void>;
 }
 
-/** `startedAtMs` is the time of `performance.now()` when the reading started. */
-type OnChange = (startedAtMs: number) => Promise<void>;
+/**
+ * `startedAtMs` is the time of `performance.now()` when the reading started. Resolves to what was thrown if a part of the
+ * server cannot use the configuration, or else to undefined.
+ */
+type OnChange = (startedAtMs: number) => Promise<unknown>;
 
 /** Rejects with a user-facing Error if there is no cluster to read from. */
 export async function openSources(setup: Setup): Promise<Sources> {
@@ -58,9 +61,9 @@ export async function openSources(setup: Setup): Promise<Sources> {
         gatewayDomain: settings.gatewayDomain,
         strictPaths: settings.strictPaths,
         initial: setup.loaded,
-        onChange(loaded, startedAtMs) {
+        async onChange(loaded, startedAtMs) {
           files = loaded;
-          return apply(startedAtMs);
+          await apply(startedAtMs);
         },
         onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),
       });
