@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
-import { mappingRecord } from '../support/desks.ts';
-import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { authRecord, demoRecord, mappingRecord } from '../support/desks.ts';
+import { type Server, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -90,6 +90,34 @@ describe('spans of frontdesk serve', () => {
       }
       if (threads === '2') assert.equal(exports.length, 2);
     });
+
+  it('reach the collector from the processes of split, as one trace', async () => {
+    const { origin, exports } = await startCollector();
+    const upstream = await startUpstream(servers);
+    const CONFIG_DIR = await writeFiles({
+      'services/api.yaml': JSON.stringify(mappingRecord('api', '/v1', upstream.origin)),
+      'services/auth.yaml': JSON.stringify(authRecord),
+      'users.yaml': JSON.stringify({ users: [demoRecord] }),
+    });
+    const env = {
+      CONFIG_DIR,
+      THREADS: '1',
+      OTEL_EXPORTER_OTLP_ENDPOINT: origin,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      // None is exported before the stop.
+      OTEL_BSP_SCHEDULE_DELAY: '600000',
+    };
+    const { gatewayUrl, stop } = await startSplit([], { env });
+    servers.later(stop);
+    await request(gatewayUrl).get('/v1/rooms').auth('demo', 'demo').expect(200);
+    await stop();
+    const [traceId = ''] = traceparents(upstream)[0]?.split('-') ?? [];
+    const processes = exports.map((one) => spansIn(one).filter((span) => span.traceId === traceId));
+    const [ofAuth = [], ofGateway = []] = processes.toSorted((one, other) => one.length - other.length);
+    const received = ofGateway.find(({ name }) => name === 'GET /v1');
+    assert.deepEqual([ofAuth.length, ofGateway.length, processes.length], [1, 2, 2]);
+    assert.equal(ofAuth[0]?.parentSpanId, received?.spanId);
+  });
 
   it('are protobuf by default, and have the name in OTEL_SERVICE_NAME', async () => {
     const { origin, exports } = await startCollector();
