@@ -75,7 +75,10 @@ export function mergeDiagnostics(
   };
 }
 
-/** Merges the rows with the same key, in the order in which the keys first appear. */
+/**
+ * Merges the rows with the same key, in the order in which the keys first appear. If a thread has several, such as those of
+ * one rule of the Gateway API, the first ones of all threads belong together, then the second ones, and so on.
+ */
 function mergeByKey<Row>(
   all: readonly Diagnostics[],
   rowsOf: (one: Diagnostics) => readonly Row[],
@@ -83,10 +86,16 @@ function mergeByKey<Row>(
   merge: (rows: readonly [Row, ...Row[]]) => Row,
 ): readonly Row[] {
   const byKey = new Map<string, [Row, ...Row[]]>();
-  for (const row of all.flatMap(rowsOf)) {
-    const known = byKey.get(keyOf(row));
-    if (known === undefined) byKey.set(keyOf(row), [row]);
-    else known.push(row);
+  for (const one of all) {
+    const counts = new Map<string, number>();
+    for (const row of rowsOf(one)) {
+      const count = (counts.get(keyOf(row)) ?? 0) + 1;
+      counts.set(keyOf(row), count);
+      const key = `${count} ${keyOf(row)}`;
+      const known = byKey.get(key);
+      if (known === undefined) byKey.set(key, [row]);
+      else known.push(row);
+    }
   }
   return [...byKey.values()].map(merge);
 }

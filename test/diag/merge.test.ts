@@ -110,6 +110,18 @@ describe('mergeDiagnostics', () => {
     });
   });
 
+  it('keeps routes with the same name apart, as those of one rule of the Gateway API may have it', () => {
+    const rows = ['/a', '/b'].map((prefix) => ({ ...route, prefix, traffic }));
+    const merged = merge([thread({ routes: rows }), thread({ routes: rows })]).routes;
+    assert.deepEqual(
+      merged.map(({ prefix, traffic: { requests } }) => [prefix, requests]),
+      [
+        ['/a', 20],
+        ['/b', 20],
+      ],
+    );
+  });
+
   it('shows a route as failing if one thread has no usable address for it', () => {
     const rows = (['unknown', 'failing'] as const).map((health) => thread({ routes: [{ ...route, health }] }));
     const [first, second] = rows;
