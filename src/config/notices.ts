@@ -6,7 +6,7 @@ import type { Configuration } from './load.ts';
 import { matchNotices } from './match-notices.ts';
 import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
-import type { Mapping } from './records/mapping.ts';
+import { callsService, type Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
 import { type NamingSettings, settingNotices } from './settings/setting-notices.ts';
 import { modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
@@ -90,7 +90,7 @@ const applyMapping =
  * everything that another mapping guards. `check` reports them, and a start does not, because many are open on purpose.
  */
 export function openRouteNotices({ mappings, authServices }: Configuration): readonly ConfigurationError[] {
-  const forwarding = mappings.filter(({ redirect, shadow }) => redirect === undefined && !shadow);
+  const forwarding = mappings.filter((mapping) => callsService(mapping) && !mapping.shadow);
   const guarded = forwarding.filter(({ bypassAuth }) => !bypassAuth);
   const [first] = guarded;
   if (first === undefined) return [];
@@ -219,7 +219,7 @@ function fileIn(directory: string | undefined, name: string): string {
 
 /** Compares the labels and limits of a gateway and limiter in the same process. The gateway uses `domain`. */
 function unreachableNotices({ mappings, limits }: Configuration, domain: string): ConfigurationError[] {
-  const labelled = mappings.filter(({ redirect }) => redirect === undefined);
+  const labelled = mappings.filter(callsService);
   const reached = new Set<LimitDescriptor>();
   const used = limits.find((one) => one.domain === domain);
   for (const mapping of labelled) {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Configuration } from './load.ts';
+import { callsService } from './records/mapping.ts';
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
@@ -20,7 +21,7 @@ export function modulesNamedBy<Name extends string>(
 ): readonly NamedModule<Name>[] {
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
-    ...mappings.flatMap((record) => (record.redirect ? [] : namedModule(record, record.service, httpModules))),
+    ...mappings.flatMap((record) => (callsService(record) ? namedModule(record, record.service, httpModules) : [])),
     ...authServices.flatMap((record) => namedModule(record, record.authService, ['auth'] as const)),
     ...rateLimitServices.flatMap((record) => namedModule(record, record.service, ['ratelimit'] as const)),
   ];

@@ -181,7 +181,8 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const unread = unreadSettingNotices(configDirectory, rest);
   const notices = async (found: Configuration) => [
     ...unread,
-    ...unusedServiceNotices(services, found),
+    // Records of a cluster come and go, and there are none before it has been read.
+    ...(settings.kubernetes ? [] : unusedServiceNotices(services, found)),
     ...(await processNotices(found, context)),
   ];
   return {

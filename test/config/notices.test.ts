@@ -6,6 +6,7 @@ import {
   type DescriptorInput,
   type MappingInput,
   type NoticeContext,
+  openRouteNotices,
   processNotices,
 } from '#config';
 import { formatSource } from '#foundation';
@@ -53,6 +54,16 @@ interface NoticeOptions extends ConfigurationRecords {
   readonly trustedProxies: readonly string[];
   readonly settings: Partial<NoticeContext['settings']>;
 }
+
+describe('a Mapping that is refused', () => {
+  const configuration = read([mappingRecord('h', '/h', 'hotel')]);
+  const mappings = configuration.mappings.map((mapping) => ({ ...mapping, refusal: 'Mapping shop/h is refused' }));
+  const refused = { ...configuration, mappings };
+
+  it('names no module', () => assert.deepEqual(chooseModules({}, refused, byDefault), ['gateway']));
+
+  it('is not open', () => assert.deepEqual(openRouteNotices(refused), []));
+});
 
 describe('processNotices', () => {
   const all: readonly ModuleName[] = ['gateway', 'auth', 'ratelimit'];

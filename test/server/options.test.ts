@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import fastify from 'fastify';
 import Koa from 'koa';
 import Router from 'koa-router';
+import { resolveOptions } from '#server';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -131,6 +132,16 @@ describe('options of createFrontdesk', () => {
     const warnings = await warningsOf({ config, services });
     assert.match(warnings, /no record uses "spa".*\n.*service: spa/);
     assert.doesNotMatch(warnings, /"pool"/);
+  });
+
+  it('can contain a service that records of a cluster may use later, which is not logged', async () => {
+    const setup = await resolveOptions({
+      kubernetes: true,
+      config: { records: [] },
+      services: { 'spa.shop': new Koa() },
+    });
+    const notices = await setup.notices(setup.loaded.configuration);
+    assert.doesNotMatch(notices.map(({ message }) => message).join(), /no record uses/);
   });
 
   it('can contain a service whose name is misspelt in a record or in the options, which is logged', async () => {
