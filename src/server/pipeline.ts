@@ -78,6 +78,11 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
   };
 }
 
+/** The root of an embedded gateway belongs to the host, and that of Gateways to their routes, which decide what is not found. */
+function hasOwnHome(listener: PipelineListener, { kubernetesGatewayApi }: Setup['settings']): boolean {
+  return listener !== 'embedded' && !kubernetesGatewayApi;
+}
+
 /** The listeners that serve the mappings. */
 const gateways: readonly PipelineListener[] = ['embedded', 'standalone', 'redirect'];
 
@@ -86,9 +91,8 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
   const { settings, landingPage } = setup;
   const { tracing, problems, gateway, auth, httpsRedirect, routes } = parts;
   const addresses = createAddresses(settings);
-  // The root of an embedded gateway belongs to the host, unless it asks for the page.
-  const withHome: readonly PipelineListener[] = landingPage ? gateways : ['standalone', 'redirect'];
-  const withoutHome: readonly PipelineListener[] = landingPage ? ['auth', 'admin'] : ['embedded', 'auth', 'admin'];
+  const withHome = landingPage ? gateways : gateways.filter((listener) => hasOwnHome(listener, settings));
+  const withoutHome = [...gateways, 'auth' as const, 'admin' as const].filter((one) => !withHome.includes(one));
   const { compression: shared } = parts.state;
   const compression = settings.compress ? shared.createRule({ isOwn: true, withCookies: false }) : undefined;
   return [

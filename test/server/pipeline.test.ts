@@ -76,6 +76,14 @@ describe('the order of the middleware', () => {
     );
   });
 
+  it('has no landing page with KUBERNETES_GATEWAY_API, because the root belongs to the routes', async () => {
+    const steps = await namesOn('standalone', { config: undefined, kubernetes: true, kubernetesGatewayApi: true });
+    assert.deepEqual(
+      steps,
+      (await namesOn('standalone')).filter((name) => name !== 'landing page'),
+    );
+  });
+
   it('has no CORS on the auth listener, whose response depends only on the credentials', async () => {
     assert.deepEqual(await namesOn('auth'), ['request context', 'tracing', 'access log', 'auth service']);
   });
