@@ -120,10 +120,11 @@ function programmedOf(object: ClusterObject, listeners: readonly Listener[]): Co
 function listenerStatus(listener: Listener, attachedRoutes: number): ListenerStatus {
   const { gateway, spec, refusal, unresolved, kinds } = listener;
   const cause = refusal ?? unresolved;
+  const routes = refusal?.reason === 'UnsupportedProtocol' ? [] : kinds;
   const invalid = { reason: 'Invalid', message: cause?.message ?? '', remedy: cause?.remedy ?? '' };
   return {
     name: spec.name,
-    supportedKinds: kinds.map((kind) => ({ group: gatewayApiGroup, kind })),
+    supportedKinds: routes.map((kind) => ({ group: gatewayApiGroup, kind })),
     attachedRoutes,
     conditions: [
       conditionOf(gateway, 'Accepted', refusal),
