@@ -1,6 +1,7 @@
 /** The features of the Gateway API that its conformance tests find here, in alphabetical order: a GatewayClass lists them. */
 export const supportedFeatures: readonly string[] = [
   'GRPCRoute',
+  'GRPCRouteNamedRouteRule',
   'Gateway',
   'HTTPRoute',
   'HTTPRoute303RedirectStatusCode',
@@ -10,8 +11,11 @@ export const supportedFeatures: readonly string[] = [
   'HTTPRouteBackendProtocolWebSocket',
   'HTTPRouteBackendRequestHeaderModification',
   'HTTPRouteBackendTimeout',
+  'HTTPRouteCORS',
+  'HTTPRouteDestinationPortMatching',
   'HTTPRouteHostRewrite',
   'HTTPRouteMethodMatching',
+  'HTTPRouteNamedRouteRule',
   'HTTPRoutePathRedirect',
   'HTTPRoutePathRewrite',
   'HTTPRoutePortRedirect',

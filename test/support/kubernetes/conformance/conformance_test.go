@@ -22,13 +22,14 @@ var (
 	resultsFlag = flag.String("results", "", "the file to write results to, one JSON object a line")
 )
 
-// The suite's own flags choose the features, and the tests to skip.
+// The features are those that the status of the GatewayClass lists. The suite's own flags name the class, and the tests to skip.
 func TestConformance(t *testing.T) {
 	ports, err := parsePorts(*portsFlag)
 	require.NoError(t, err)
 	results, err := os.Create(*resultsFlag)
 	require.NoError(t, err)
-	defer results.Close()
+	// Later than the tests that run in parallel.
+	t.Cleanup(func() { results.Close() })
 
 	options := conformance.DefaultOptions(t)
 	options.CleanupBaseResources = false

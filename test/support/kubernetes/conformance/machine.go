@@ -65,7 +65,22 @@ func (r roundTripper) CaptureRoundTrip(request roundtripper.Request) (*roundtrip
 		defaultPort = "443"
 	}
 	request.URL.Host = r.ports.addressOf(request.URL.Host, defaultPort)
+	if request.Method == http.MethodHead {
+		return head(request)
+	}
 	return r.next.CaptureRoundTrip(request)
+}
+
+// The suite's own client parses the content of a JSON response, also to HEAD, which has none.
+func head(request roundtripper.Request) (*roundtripper.CapturedRequest, *roundtripper.CapturedResponse, error) {
+	sent := http.Request{Method: request.Method, URL: &request.URL, Host: request.Host, Header: request.Headers}
+	response, err := http.DefaultTransport.RoundTrip(&sent)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	captured := roundtripper.CapturedResponse{StatusCode: response.StatusCode, Protocol: response.Proto, Headers: response.Header}
+	return &roundtripper.CapturedRequest{Method: request.Method}, &captured, nil
 }
 
 type grpcClient struct{ ports ports }

@@ -1,12 +1,13 @@
 /** Plays the node of a cluster: a pod is a process of this machine, whose address only `pod-network.ts` knows. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endProcess } from '../../programs/end-process.ts';
 import { freePort } from '../../programs/free-port.ts';
+import { replaceFile } from '../../temporary-files.ts';
 import { eventually } from '../../waiting.ts';
 
 export interface PodNode {
@@ -51,7 +52,7 @@ export function startNode(program: string, folder: string): PodNode {
         ports[`${address}:${port}`] = local;
         env[variable] = String(local);
       }
-      await writeFile(portsFile, JSON.stringify(ports));
+      await replaceFile(portsFile, JSON.stringify(ports));
       const log = await open(join(folder, `${name}.log`), 'w');
       children.push(spawn(program, { env, stdio: ['ignore', log.fd, log.fd] }));
       await log.close();
