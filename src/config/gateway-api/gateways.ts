@@ -1,8 +1,9 @@
 /** The Gateways of frontdesk's GatewayClasses, with their listeners and what their status says. */
 import { isIP } from 'node:net';
+import { messageOf } from '#foundation';
 import type { Fault } from '../errors.ts';
 import type { ClusterObject } from '../objects/object.ts';
-import { isProgrammed, type Listener, type ListenerParts, readListener } from './listeners.ts';
+import { isProgrammed, type Listener, type ListenerParts, notTrusted, readListener } from './listeners.ts';
 import type { OwnGateway } from './routes/attachments.ts';
 import { controllerName, type GatewayClassSpec, type GatewaySpec, gatewayApiGroup, specOf } from './specs.ts';
 import { type Condition, conditionOf, type DesiredStatus, type ListenerStatus, type Problem } from './status.ts';
@@ -25,25 +26,39 @@ export function isOwnClass({ kind, value }: ClusterObject): boolean {
   );
 }
 
+/** One that another version of the definitions has let through may throw. It stops no other. */
 export function readGateway(
   object: ClusterObject,
-  options: GatewayOptions,
+  options: GatewayOptions & { readonly hasClass: boolean },
   parts: Omit<ListenerParts, 'refusal'>,
 ): ReadGateway {
-  const spec = specOf<GatewaySpec>(object);
-  const refusal = refusalOf(object, spec, options);
-  return { object, refusal, listeners: spec.listeners.map((one) => readListener(object, one, { ...parts, refusal })) };
+  try {
+    const spec = specOf<GatewaySpec>(object);
+    const refusal = refusalOf(object, spec, options);
+    const listeners = spec.listeners.map((one) => readListener(object, one, { ...parts, refusal }));
+    return { object, refusal, listeners };
+  } catch (cause) {
+    const message = `the Gateway cannot be read: ${messageOf(cause)}`;
+    return { object, listeners: [], refusal: { reason: 'Invalid', message, remedy: definedOtherwise } };
+  }
 }
+
+/** What to do about an object that is not as the definitions of the Gateway API say. */
+export const definedOtherwise = 'Correct it, and define the kinds of the Gateway API as its release 1.6 does.';
 
 function refusalOf(
   { namespace }: ClusterObject,
-  { infrastructure, tls, addresses = [] }: GatewaySpec,
-  options: GatewayOptions,
+  { gatewayClassName, infrastructure, tls, addresses = [] }: GatewaySpec,
+  options: Parameters<typeof readGateway>[1],
 ): Problem | undefined {
+  if (!options.hasClass) {
+    const message = `there is no GatewayClass ${gatewayClassName} any more`;
+    return { reason: 'Pending', message, remedy: 'Create it again, or delete the Gateway.' };
+  }
   if (!options.trusted.includes(namespace)) {
     const message = 'a Gateway does not count from this namespace, because it would decide for all of them';
     const remedy = `Create it in ${options.trusted[0]}, or add this namespace to KUBERNETES_TRUSTED_NAMESPACES.`;
-    return { reason: 'NotTrusted', message, remedy };
+    return { reason: notTrusted, message, remedy };
   }
   if (infrastructure?.parametersRef !== undefined)
     return {

@@ -1,4 +1,5 @@
 /** References to other namespaces, which a ReferenceGrant in the other namespace has to permit. */
+import { isMap } from '#foundation';
 import type { ClusterObject } from '../objects/object.ts';
 import { type GrantSpec, gatewayApiGroup, type ObjectReference, specOf } from './specs.ts';
 import type { Problem } from './status.ts';
@@ -11,9 +12,11 @@ export interface Grants {
 export function createGrants(objects: readonly ClusterObject[]): Grants {
   const byNamespace = new Map<string, GrantSpec[]>();
   for (const object of objects) {
-    if (object.kind !== 'ReferenceGrant') continue;
-    const known = byNamespace.get(object.namespace) ?? [];
-    byNamespace.set(object.namespace, [...known, specOf<GrantSpec>(object)]);
+    const spec = specOf(object);
+    if (object.kind !== 'ReferenceGrant' || !isGrant(spec)) continue;
+    const known = byNamespace.get(object.namespace);
+    if (known === undefined) byNamespace.set(object.namespace, [spec]);
+    else known.push(spec);
   }
 
   return {
@@ -26,6 +29,11 @@ export function createGrants(objects: readonly ClusterObject[]): Grants {
       return (byNamespace.get(to.namespace) ?? []).some((grant) => grant.from.some(isFrom) && grant.to.some(isTo));
     },
   };
+}
+
+/** One that cannot be read permits nothing. */
+function isGrant(spec: unknown): spec is GrantSpec {
+  return isMap(spec) && [spec['from'], spec['to']].every((list) => Array.isArray(list) && list.every(isMap));
 }
 
 /** Returns the reference with the group, kind and namespace that it leaves out. */

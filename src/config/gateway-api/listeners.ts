@@ -40,12 +40,17 @@ export interface ListenerParts {
   readonly refusal: Problem | undefined;
 }
 
+/** The reason of Gateways in namespaces that are not trusted. */
+export const notTrusted = 'NotTrusted';
+
 const routeKinds: readonly RouteKind[] = ['HTTPRoute', 'GRPCRoute'];
 
 export function readListener(gateway: ClusterObject, spec: ListenerSpec, parts: ListenerParts): Listener {
   const scheme = spec.protocol === 'HTTPS' ? 'https' : 'http';
   const { kinds, unknown } = allowedKinds(spec);
-  const secret = scheme === 'https' ? findCertificate(gateway, spec, parts) : undefined;
+  // Nobody's Secret is read for a Gateway of anybody.
+  const mayUse = scheme === 'https' && parts.refusal?.reason !== notTrusted;
+  const secret = mayUse ? findCertificate(gateway, spec, parts) : undefined;
   const certificate = secret !== undefined && 'cert' in secret ? secret : undefined;
   const problem = secret !== undefined && 'reason' in secret ? secret : undefined;
   return {

@@ -1,12 +1,14 @@
 /** Makes records and certificates of a cluster's Gateways and routes, and says what their status has to be. */
 import { isDeepStrictEqual } from 'node:util';
-import { type ConfigurationError, type Fault, fileError } from '../errors.ts';
+import { messageOf } from '#foundation';
+import { type ConfigurationError, type Fault, fileError, valueAt } from '../errors.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
 import { ownGroup } from '../objects/own-kinds.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { supportedFeatures } from './features.ts';
 import {
   classStatus,
+  definedOtherwise,
   type GatewayOptions,
   gatewayFaults,
   gatewayStatus,
@@ -56,32 +58,41 @@ export function rulesOf({ value }: ClusterObject): RouteRules {
 export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
   const policies = createPolicies();
   let known: ReadonlyMap<string, ClusterObject> = new Map();
+  /** The routes that had a parent of ours. What was read of their own status may be older than what we have written. */
+  let attachedOnce: ReadonlySet<string> = new Set();
+  let oursBefore: ReadonlySet<string> = new Set();
 
   return {
     resolve(objects, records) {
-      const { find, gateways, grants } = index(objects, options);
+      const { find, gateways, grants } = index(objects, options, oursBefore);
+      oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
       const policyIn = policies(records);
-      const routes = objects.filter(isRoute).map((object): ReadRoute => {
-        const attachments = attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name)));
-        const rules = readRules(object, {
-          reach: reachOf(object, attachments),
-          backendOf: (spec) =>
-            readBackend(object, spec, { grants, serviceOf: (namespace, name) => find('Service', namespace, name) }),
-          policyOf: (reference) => policyIn(object.namespace, reference),
-        });
-        return { object, attachments, rules };
-      });
-      const served = routes.filter(({ rules }) => rules.documents.length > 0);
+      const routes = objects.filter(isRoute).map((object) =>
+        readRoute(object, {
+          attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),
+          rulesOf: (attachments) =>
+            readRules(object, {
+              reach: reachOf(object, attachments),
+              backendOf: (spec) =>
+                readBackend(object, spec, { grants, serviceOf: (namespace, name) => find('Service', namespace, name) }),
+              policyOf: (reference) => policyIn(object.namespace, reference),
+            }),
+        }),
+      );
+      const withParents = routes.filter((route) => hasParents(route) || attachedOnce.has(route.object.uid));
+      attachedOnce = new Set(withParents.map(({ object }) => object.uid));
+      const served = routes.filter(({ rules }) => rules.documents.length > 0 || rules.isPartial);
       known = new Map(served.map((route) => [route.object.uid, withRules(route, known.get(route.object.uid))]));
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
+      const attachedTo = countAttached(routes);
       return {
         routes: [...known.values()],
         certificates: listeners.flatMap((one) => (isProgrammed(one) ? (one.certificate ?? []) : [])),
         notices: [...gateways.all.flatMap(gatewayNotices), ...routes.flatMap(routeNotices)],
         statusesWith: (verdicts) => [
           ...objects.filter(isOwnClass).map((object) => classStatus(object, supportedFeatures)),
-          ...gateways.all.map((gateway) => gatewayStatus(gateway, countAttached(routes), options)),
-          ...routes.flatMap((route) => routeStatus(route, verdicts)),
+          ...gateways.all.map((gateway) => gatewayStatus(gateway, attachedTo, options)),
+          ...routeStatuses(withParents, verdicts),
         ],
       };
     },
@@ -94,7 +105,30 @@ interface ReadRoute {
   readonly rules: RouteRules;
 }
 
-function index(objects: readonly ClusterObject[], options: GatewayApiOptions) {
+interface RouteParts {
+  readonly attachmentsOf: () => readonly Attachment[];
+  readonly rulesOf: (attachments: readonly Attachment[]) => RouteRules;
+}
+
+/** Like a Gateway, a route may throw. It is refused if it is or may be one of ours. */
+function readRoute(object: ClusterObject, parts: RouteParts): ReadRoute {
+  let attachments: readonly Attachment[] | undefined;
+  try {
+    attachments = parts.attachmentsOf();
+    return { object, attachments, rules: parts.rulesOf(attachments) };
+  } catch (cause) {
+    const message = `the route cannot be read (${messageOf(cause)}). ${definedOtherwise}`;
+    const rules = {
+      documents: [],
+      isPartial: attachments?.length !== 0,
+      unsupported: [message],
+      unresolved: undefined,
+    };
+    return { object, attachments: attachments ?? [], rules };
+  }
+}
+
+function index(objects: readonly ClusterObject[], options: GatewayApiOptions, oursBefore: ReadonlySet<string>) {
   const byName = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object]));
   const find = (kind: string, namespace: string, name: string) => byName.get(keyOf(kind, namespace, name));
   const grants = createGrants(objects);
@@ -103,13 +137,13 @@ function index(objects: readonly ClusterObject[], options: GatewayApiOptions) {
     grants,
     secretOf: (namespace: string, name: string) => find('Secret', namespace, name),
   };
-  const isOurs = (object: ClusterObject) => {
-    const found = find('GatewayClass', '', specOf<GatewaySpec>(object).gatewayClassName);
-    return found !== undefined && isOwnClass(found);
-  };
-  const all = objects
-    .filter((object) => object.kind === 'Gateway' && isOurs(object))
-    .map((object) => readGateway(object, options, parts));
+  const all = objects.flatMap((object) => {
+    if (object.kind !== 'Gateway') return [];
+    const found = find('GatewayClass', '', specOf<GatewaySpec | undefined>(object)?.gatewayClassName ?? '');
+    // Nobody else says that a Gateway is not served any more, because its class is gone.
+    const isOurs = found === undefined ? oursBefore.has(object.uid) : isOwnClass(found);
+    return isOurs ? readGateway(object, { ...options, hasClass: found !== undefined }, parts) : [];
+  });
   const gatewaysByName = new Map(all.map((one) => [`${one.object.namespace}/${one.object.name}`, one]));
   const get = (namespace: string, name: string): OwnGateway | undefined => gatewaysByName.get(`${namespace}/${name}`);
   return { find, grants, gateways: { all, get } };
@@ -173,25 +207,27 @@ function countAttached(routes: readonly ReadRoute[]): (listener: Listener) => nu
   return (listener) => counts.get(listener) ?? 0;
 }
 
-/** None for a route without a parent of ours, unless its status still has one. */
-function routeStatus(
-  { object, attachments, rules: { unresolved } }: ReadRoute,
-  verdicts: readonly ObjectVerdict[],
-): readonly DesiredStatus[] {
-  if (attachments.length === 0 && !hasParentOfOurs(object)) return [];
-  const refusal = refusalIn(verdicts.find((verdict) => verdict.object.uid === object.uid));
-  const parents = attachments.map(({ parentRef, problem }) => ({
-    parentRef,
-    controllerName,
-    conditions: [conditionOf(object, 'Accepted', problem ?? refusal), conditionOf(object, 'ResolvedRefs', unresolved)],
-  }));
-  return [{ object, status: { kind: 'Route', parents } }];
+function routeStatuses(routes: readonly ReadRoute[], verdicts: readonly ObjectVerdict[]): readonly DesiredStatus[] {
+  const verdictsByUid = new Map(verdicts.map((verdict) => [verdict.object.uid, verdict]));
+  return routes.map(({ object, attachments, rules: { unresolved } }) => {
+    const refusal = refusalIn(verdictsByUid.get(object.uid));
+    const parents = attachments.map(({ parentRef, problem }) => ({
+      parentRef,
+      controllerName,
+      conditions: [
+        conditionOf(object, 'Accepted', problem ?? refusal),
+        conditionOf(object, 'ResolvedRefs', unresolved),
+      ],
+    }));
+    return { object, status: { kind: 'Route', parents } };
+  });
 }
 
-function hasParentOfOurs({ value }: ClusterObject): boolean {
-  type Status = { readonly parents?: readonly { readonly controllerName?: string }[] };
-  const { parents = [] } = (value as { readonly status?: Status }).status ?? {};
-  return parents.some((parent) => parent.controllerName === controllerName);
+/** Whether a route has a parent of ours, or its status had one when it was read. */
+function hasParents({ object, attachments }: ReadRoute): boolean {
+  const before = valueAt(object.value, ['status', 'parents']);
+  const isOurs = (parent: unknown) => valueAt(parent, ['controllerName']) === controllerName;
+  return attachments.length > 0 || (Array.isArray(before) && before.some(isOurs));
 }
 
 function refusalIn(verdict: ObjectVerdict | undefined): Problem | undefined {

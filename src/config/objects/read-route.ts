@@ -17,7 +17,7 @@ export interface RoutePart {
 }
 
 export function readRoute(object: ClusterObject): RoutePart {
-  const { documents, unsupported } = rulesOf(object);
+  const { documents, isPartial, unsupported } = rulesOf(object);
   const file = nameOfObject(object);
   const read = documents.map((document) => readOne(document, file));
   const errors = [
@@ -27,7 +27,7 @@ export function readRoute(object: ClusterObject): RoutePart {
   return {
     records: read.flatMap(({ record }) => record ?? []),
     errors: withoutRepetitions(errors),
-    guards: () => guardsOf(object, documents),
+    guards: () => guardsOf(object, documents, isPartial),
   };
 }
 
@@ -70,7 +70,7 @@ function withoutRepetitions(errors: readonly ConfigurationError[]): readonly Con
 }
 
 /** Requests that a refused route matches get 503, unless the match itself cannot be read. */
-function guardsOf(object: ClusterObject, documents: readonly RouteDocument[]): Guards {
+function guardsOf(object: ClusterObject, documents: readonly RouteDocument[], isPartial: boolean): Guards {
   const file = nameOfObject(object);
   const mappings = documents.map((document) => {
     const mapping = refusedMapping(configDocument(document, file), object);
@@ -79,6 +79,6 @@ function guardsOf(object: ClusterObject, documents: readonly RouteDocument[]): G
   return {
     ...noGuards,
     mappings: mappings.filter((one) => typeof one === 'object'),
-    hasUnknownMatch: mappings.includes('unknown'),
+    hasUnknownMatch: isPartial || mappings.includes('unknown'),
   };
 }

@@ -1,12 +1,8 @@
 /** The Mappings that rules of routes become, in what no record can say. */
 import assert from 'node:assert/strict';
-import { type ClusterObject, createGatewayApi, createObjectAcceptance, type Mapping } from '#config';
-import type { KubernetesObject } from '../../support/kubernetes/client.ts';
+import { createGatewayApi, createObjectAcceptance, type Mapping } from '#config';
 import { clusterObject } from '../../support/kubernetes/cluster-objects.ts';
-import { gateway, gatewayApiVersion, gatewayClass, httpRoute } from '../../support/kubernetes/gateway-objects.ts';
-
-const objectOf = ({ kind, metadata: { name, namespace = '' }, ...rest }: KubernetesObject): ClusterObject =>
-  clusterObject(kind, `${namespace}/${name}`, rest, gatewayApiVersion);
+import { gateway, gatewayClass, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
 
 const service = clusterObject('Service', 'default/orders', { spec: { ports: [{ port: 80 }] } }, 'v1');
 

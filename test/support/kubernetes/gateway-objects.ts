@@ -1,5 +1,7 @@
 /** Objects of the Gateway API, and what their statuses say. */
+import type { ClusterObject } from '#config';
 import type { KubernetesObject } from './client.ts';
+import { clusterObject } from './cluster-objects.ts';
 
 export const gatewayApiVersion = 'gateway.networking.k8s.io/v1';
 
@@ -22,6 +24,20 @@ export function httpRoute(name: string, rules: readonly object[], namespace = 'd
   const parentRefs = [{ name: 'edge', namespace: 'default' }];
   const spec = { parentRefs, hostnames: [`${name}.example`], rules };
   return { apiVersion: gatewayApiVersion, kind: 'HTTPRoute', metadata: { name, namespace }, spec };
+}
+
+export function grant(
+  name: string,
+  from: readonly object[],
+  to: readonly object[],
+  namespace = 'default',
+): KubernetesObject {
+  return { apiVersion: gatewayApiVersion, kind: 'ReferenceGrant', metadata: { name, namespace }, spec: { from, to } };
+}
+
+/** An object as the reader of the cluster hands it over. */
+export function objectOf({ kind, metadata: { name, namespace = '' }, ...rest }: KubernetesObject): ClusterObject {
+  return clusterObject(kind, `${namespace}/${name}`, rest, gatewayApiVersion);
 }
 
 interface Status {

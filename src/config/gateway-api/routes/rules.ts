@@ -21,6 +21,8 @@ import { type BackendOf, noBackend, noService, readMirror, redirectShare, type S
 /** The rules of a route. Plain data. */
 export interface RouteRules {
   readonly documents: readonly RouteDocument[];
+  /** Whether there are rules that have no documents, because there are too many or because they cannot be read. */
+  readonly isPartial: boolean;
   /** Why the route is refused as a whole. */
   readonly unsupported: readonly string[];
   /** The first of what its rules refer to that does not exist, or may not be used. */
@@ -61,17 +63,29 @@ const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRe
 
 export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   const { rules = [{}] } = specOf<RouteSpec>(route);
-  const read = rules.map((rule, index) => readRule(route, rule, { ...parts, index }));
-  const documents = read.flatMap((one) => one.documents);
-  const excess = documents.length > documentsMax ? [`more than ${documentsMax} Mappings: split the route`] : [];
+  let left = documentsMax;
+  const read = rules.map((rule, index) => {
+    const one = readRule(route, rule, { ...parts, index, left });
+    left -= one.documents.length;
+    return one;
+  });
+  const isPartial = read.some((one) => one.isPartial);
+  const excess = isPartial ? [`more than ${documentsMax} Mappings: split the route`] : [];
   return {
-    documents: documents.slice(0, documentsMax),
+    documents: read.flatMap((one) => one.documents),
+    isPartial,
     unsupported: [...read.flatMap((one) => one.unsupported), ...excess],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
 }
 
-function readRule(route: ClusterObject, rule: RuleSpec, parts: RuleParts & { readonly index: number }): RouteRules {
+interface OneRuleParts extends RuleParts {
+  readonly index: number;
+  /** How many documents it may have. */
+  readonly left: number;
+}
+
+function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): RouteRules {
   const place = `spec.rules[${parts.index}]`;
   const filters = readFilters(rule.filters);
   const policy = joinPolicies(filters.extensions, parts);
@@ -80,19 +94,22 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: RuleParts & { rea
   const mirror = filters.mirror && readMirror(filters.mirror, parts.backendOf);
   const problems = [policy.problem, ...shares.map(({ problem }) => problem), mirror?.problem];
   const isPrefix = matches.every((match) => match.isPrefix);
+  const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
+  // Counted before they are made: a small route may have as many as would fill the memory.
+  const isPartial = matches.length * parts.reach.length * targets.length > parts.left;
   return {
-    documents: matches.flatMap((match, matchIndex) =>
-      parts.reach.flatMap((reach) => {
-        const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
-        return targets.map((share, shareIndex) =>
+    documents: (isPartial ? [] : matches).flatMap((match, matchIndex) =>
+      parts.reach.flatMap((reach) =>
+        targets.map((share, shareIndex) =>
           documentOf(share, {
             ...{ route, rule, filters, policy, match, reach, place },
             gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach),
             name: nameOf(route, rule.name ?? parts.index + 1, targets.length > 1 ? shareIndex + 1 : undefined),
           }),
-        );
-      }),
+        ),
+      ),
     ),
+    isPartial,
     unsupported: [
       ...Object.keys(rule).filter((name) => !ruleMembers.includes(name)),
       ...filters.unsupported,
