@@ -62,8 +62,8 @@ export interface RequestView {
 export function createRequestViews(rules: readonly Rule[]): (attributes: RequestAttributes) => RequestView {
   let readsHost = false;
   const names = new Set<string>();
-  for (const { host, queryParameters } of rules) {
-    readsHost ||= host !== undefined;
+  for (const { host, queryParameters, gatewayRoute } of rules) {
+    readsHost ||= host !== undefined || (gatewayRoute?.otherHosts.length ?? 0) > 0;
     for (const { name } of queryParameters) names.add(name);
   }
   const emptyQuery = createQuery('', names);
@@ -85,11 +85,12 @@ export interface Condition {
 
 /** Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. */
 export function conditionsOf({ host, method, headers, queryParameters, gatewayRoute }: Rule): readonly Condition[] {
-  const listener = gatewayRoute?.scheme;
+  const { scheme: listener, otherHosts = [] } = gatewayRoute ?? {};
   return [
     ...(listener === undefined ? [] : [listenerCondition(listener)]),
     ...(method === undefined ? [] : [methodCondition(method)]),
     ...(host === undefined ? [] : [hostCondition(host)]),
+    ...(otherHosts.length === 0 ? [] : [otherHostsCondition(otherHosts)]),
     ...headers.map(headerCondition),
     ...queryParameters.map(queryCondition),
   ];
@@ -149,6 +150,16 @@ function hostCondition(match: HostMatch): Condition {
     part: 'host',
     holds: ({ host }) => test(host),
     reason: ({ host }) => `the host is ${host || 'unknown'}, ${words}`,
+  };
+}
+
+function otherHostsCondition(hosts: readonly string[]): Condition {
+  const exact = new Set(hosts);
+  const suffixes = hosts.filter((host) => host.startsWith('*')).map((host) => host.slice(1));
+  return {
+    part: 'host',
+    holds: ({ host }) => !exact.has(host) && !suffixes.some((suffix) => host.endsWith(suffix)),
+    reason: ({ host }) => `the host ${host} belongs to another listener of the Gateway`,
   };
 }
 

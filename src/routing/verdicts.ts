@@ -127,6 +127,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
     ...(caseSensitive ? [] : ['case-insensitive']),
     ...(method === undefined ? [] : [named({ name: '', match: method }, '', valueTextOf).trimStart()]),
     ...(host === undefined ? [] : [hostOf(host)]),
+    ...(gatewayRoute === undefined ? [] : otherHostsOf(gatewayRoute)),
     ...headers.map((one) => named(one, ': ', textOf)),
     ...queryParameters.map((one) => `?${named(one, '=', textOf)}`),
     ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
@@ -134,6 +135,11 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
     ...(shadow ? ['shadow'] : []),
     ...(sticky === undefined ? [] : [stickyText(rule)]),
   ];
+}
+
+function otherHostsOf({ otherHosts: [first, ...more] }: NonNullable<Rule['gatewayRoute']>): readonly string[] {
+  if (first === undefined) return [];
+  return [`not host ${first}${more.length === 0 ? '' : ` and ${more.length} more`}`];
 }
 
 type ValueMatch = Exclude<TextMatch, { kind: 'present' }>;

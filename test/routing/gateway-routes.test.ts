@@ -174,6 +174,31 @@ describe('a route of the Gateway API for one listener', () => {
   });
 });
 
+describe('a route of the Gateway API beside other listeners', () => {
+  const otherHosts = ['admin.example', '*.eu.example'];
+  const rules = [
+    ruleOf({ name: 'a', prefix: '/', gatewayRoute: gatewayRouteOf({ otherHosts }) }),
+    ruleOf({ name: 'b', prefix: '/', host: { kind: 'exact', value: 'b.example' }, gatewayRoute: gatewayRouteOf() }),
+  ];
+
+  it('does not get the requests for their hosts', () => {
+    const hosts = ['shop.example', 'admin.example', 'a.eu.example', 'b.a.eu.example', 'eu.example', 'b.example', ''];
+    const found = hosts.map((host) => matched(rules, { host }));
+    assert.deepEqual(found, ['a', undefined, undefined, undefined, 'a', 'b', 'a']);
+  });
+
+  it('is explained by the host', () => {
+    const [rule] = rules;
+    assert.ok(rule !== undefined);
+    const [verdict] = tableOf([rule]).explain(attributesOf({ host: 'admin.example' }));
+    assert.deepEqual(
+      [verdict?.outcome, verdict?.by, verdict?.reason],
+      ['lost', 'host', 'the host admin.example belongs to another listener of the Gateway'],
+    );
+    assert.deepEqual(describeConditions(rule), ['not host admin.example and 1 more']);
+  });
+});
+
 it('an exact path of a route of the Gateway API can end with a slash', () => {
   const rules = [
     routeOf('slash', { prefix: '/a/', prefixMatch: 'exact' }),

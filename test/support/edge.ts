@@ -74,7 +74,15 @@ export function redirectOf(fields: Partial<Redirect> = {}): Redirect {
 /** What a Mapping has that comes from a route of the Gateway API. */
 export function gatewayRouteOf(fields: Partial<GatewayRoute> = {}): GatewayRoute {
   const place = 'shop/orders 0001 0001';
-  return { createdAtS: 1000, place, scheme: undefined, fullPath: undefined, fault: undefined, ...fields };
+  return {
+    createdAtS: 1000,
+    place,
+    scheme: undefined,
+    otherHosts: [],
+    fullPath: undefined,
+    fault: undefined,
+    ...fields,
+  };
 }
 
 export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {

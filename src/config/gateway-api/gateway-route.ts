@@ -11,6 +11,8 @@ export interface GatewayRoute {
   readonly place: string;
   /** The listener whose requests it matches: that of HTTP, or that of HTTPS. Undefined for both. */
   readonly scheme: 'http' | 'https' | undefined;
+  /** Hosts whose requests it does not match, because they belong to other listeners: `a.example`, or `*.a.example`. */
+  readonly otherHosts: readonly string[];
   /** Replaces the whole path for the service, in place of `rewrite`. Undefined to keep to `rewrite`. */
   readonly fullPath: string | undefined;
   /** Why its requests get 500: its backend does not exist, or may not be used. */

@@ -1,9 +1,10 @@
 /** Which listeners of Gateways a route attaches to, and why not to others. */
+import { isDeepStrictEqual } from 'node:util';
 import type { ClusterObject } from '../../objects/object.ts';
 import { isProgrammed, type Listener } from '../listeners.ts';
 import { gatewayApiGroup, type ParentReference, type RouteSpec, specOf } from '../specs.ts';
 import type { Problem } from '../status.ts';
-import { commonHostnames } from './hostnames.ts';
+import { commonHostnames, includesHosts } from './hostnames.ts';
 import { selects } from './label-selectors.ts';
 
 /** One parent of a route that is a Gateway of ours. */
@@ -11,6 +12,8 @@ export interface Attachment {
   readonly parentRef: ParentReference;
   /** Those that the route attaches to. */
   readonly listeners: readonly Listener[];
+  /** All of the Gateway. */
+  readonly siblings: readonly Listener[];
   /** Why it attaches to none. */
   readonly problem: Problem | undefined;
 }
@@ -45,7 +48,12 @@ function attach(
   const { hostnames } = specOf<RouteSpec>(route);
   const sharing = allowed.filter(({ spec }) => commonHostnames(spec.hostname, hostnames).length > 0);
   const listeners = sharing.filter(({ refusal }) => refusal === undefined);
-  return { parentRef, listeners, problem: problemOf([named, allowed, sharing, listeners], parentRef) };
+  return {
+    parentRef,
+    listeners,
+    siblings: gateway.listeners,
+    problem: problemOf([named, allowed, sharing, listeners], parentRef),
+  };
 }
 
 function isMeant({ sectionName, port }: ParentReference, listener: Listener['spec']): boolean {
@@ -93,26 +101,80 @@ function problemOf([named, allowed, sharing, usable]: Steps, { sectionName }: Pa
 /** The requests that reach a route: those for a hostname, or for all, over HTTP, HTTPS or both. */
 export interface Reach {
   readonly hostname: string | undefined;
+  /** The hosts among them that belong to other listeners of the Gateway. */
+  readonly otherHosts: readonly string[];
   /** Undefined for both. */
   readonly scheme: 'http' | 'https' | undefined;
   /** That of the listener, unless it is the usual one of its scheme, or there are several. */
   readonly port: number | undefined;
 }
 
+/** A hostname of a route at a listener. */
+interface Place {
+  readonly listener: Listener;
+  readonly hostname: string | undefined;
+  readonly otherHosts: readonly string[];
+}
+
 const usualPorts = { http: 80, https: 443 };
 
+/**
+ * A request belongs to the listener of the Gateway with the most specific hostname, and reaches only what is attached there:
+ * who may attach to `*.example` must not get the requests of `admin.example`.
+ */
 export function reachOf(route: ClusterObject, attachments: readonly Attachment[]): readonly Reach[] {
-  const found = new Map<string | undefined, Listener[]>();
   const { hostnames } = specOf<RouteSpec>(route);
-  for (const listener of attachments.flatMap(({ listeners }) => listeners.filter(isProgrammed))) {
-    for (const hostname of commonHostnames(listener.spec.hostname, hostnames))
-      found.set(hostname, [...(found.get(hostname) ?? []), listener]);
-  }
-  return Array.from(found, ([hostname, listeners]) => ({
-    hostname,
-    scheme: onlyOne(listeners.map(({ scheme }) => scheme)),
-    port: onlyOne(listeners.map(({ scheme, spec }) => (spec.port === usualPorts[scheme] ? undefined : spec.port))),
-  }));
+  const places = attachments.flatMap(({ listeners, siblings }) =>
+    listeners.filter(isProgrammed).flatMap((listener) => placesAt(listener, siblings, hostnames)),
+  );
+  return [...new Set(places.map(({ hostname }) => hostname))].flatMap((hostname) => {
+    const found = places.filter((place) => place.hostname === hostname);
+    const [http, https] = (['http', 'https'] as const).map((scheme) =>
+      found.filter(({ listener }) => listener.scheme === scheme),
+    );
+    const isSame = isDeepStrictEqual(commonHosts(http ?? []), commonHosts(https ?? []));
+    return (isSame ? [found] : [http ?? [], https ?? []]).flatMap(joinedPlaces);
+  });
+}
+
+function placesAt(listener: Listener, siblings: readonly Listener[], hostnames?: readonly string[]): readonly Place[] {
+  const rivals = siblings
+    .filter(({ scheme, refusal }) => scheme === listener.scheme && refusal === undefined)
+    .map(({ spec }) => spec.hostname);
+  const isTaken = (hostname: string | undefined) =>
+    rivals.some((rival) => lengthOf(rival) > lengthOf(listener.spec.hostname) && includesHosts(rival, hostname));
+  return commonHostnames(listener.spec.hostname, hostnames)
+    .filter((hostname) => !isTaken(hostname))
+    .map((hostname) => {
+      const within = rivals.flatMap((rival) =>
+        rival && rival !== hostname && includesHosts(hostname, rival) ? rival : [],
+      );
+      return { listener, hostname, otherHosts: [...new Set(within)].sort() };
+    });
+}
+
+/** The longer of two hostnames for the same host is more specific. */
+function lengthOf(hostname = ''): number {
+  return hostname.replace('*', '').length;
+}
+
+/** Empty for no places. What is of another listener in one Gateway may be reached in another one. */
+function joinedPlaces(places: readonly Place[]): readonly Reach[] {
+  const [first] = places;
+  if (first === undefined) return [];
+  const listeners = places.map(({ listener }) => listener);
+  return [
+    {
+      hostname: first.hostname,
+      otherHosts: commonHosts(places),
+      scheme: onlyOne(listeners.map(({ scheme }) => scheme)),
+      port: onlyOne(listeners.map(({ scheme, spec }) => (spec.port === usualPorts[scheme] ? undefined : spec.port))),
+    },
+  ];
+}
+
+function commonHosts([first, ...more]: readonly Place[]): readonly string[] {
+  return first?.otherHosts.filter((host) => more.every(({ otherHosts }) => otherHosts.includes(host))) ?? [];
 }
 
 function onlyOne<T>(values: readonly T[]): T | undefined {

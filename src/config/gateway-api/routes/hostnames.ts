@@ -13,6 +13,11 @@ export function commonHostnames(
   return [...new Set(ofRoute.flatMap((hostname) => common(ofListener, hostname) ?? []))];
 }
 
+/** Whether all hosts of the second hostname are among those of the first. Undefined stands for all hosts. */
+export function includesHosts(one: string | undefined, other: string | undefined): boolean {
+  return !one || (other !== undefined && (one === other || covers(one, other)));
+}
+
 function common(one: string, other: string): string | undefined {
   if (one === other || covers(one, other)) return other;
   return covers(other, one) ? one : undefined;

@@ -189,13 +189,14 @@ function nameOf({ kind, namespace, name }: ClusterObject, rule: string | number,
 function gatewayRouteOf(
   { kind, namespace, name, createdAt }: ClusterObject,
   indexes: readonly [number, number],
-  { scheme }: Reach,
+  { scheme, otherHosts }: Reach,
 ): GatewayRoute {
   const numbers = indexes.map((index) => String(index + 1).padStart(4, '0'));
   return {
     createdAtS: Date.parse(createdAt) / 1000,
     place: [`${namespace}/${name}`, ...numbers, kind].join(' '),
     scheme,
+    otherHosts,
     fullPath: undefined,
     fault: undefined,
   };
