@@ -3,6 +3,7 @@ export const supportedFeatures: readonly string[] = [
   'GRPCRoute',
   'GRPCRouteNamedRouteRule',
   'Gateway',
+  'GatewayHTTPListenerIsolation',
   'HTTPRoute',
   'HTTPRoute303RedirectStatusCode',
   'HTTPRoute307RedirectStatusCode',
