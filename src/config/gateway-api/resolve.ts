@@ -5,6 +5,7 @@ import { type ConfigurationError, type Fault, fileError, valueAt } from '../erro
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
 import { ownGroup } from '../objects/own-kinds.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
+import { mapInTurns } from '../turns.ts';
 import { supportedFeatures } from './features.ts';
 import {
   classStatus,
@@ -41,8 +42,14 @@ export interface ResolvedGatewayApi {
 }
 
 export interface GatewayApi {
-  /** `objects`: those of the Gateway API and what they refer to, the oldest first. `records`: all others. */
-  readonly resolve: (objects: readonly ClusterObject[], records: readonly ClusterObject[]) => ResolvedGatewayApi;
+  /**
+   * `objects`: those of the Gateway API and what they refer to, the oldest first. `records`: all others. Must not be called
+   * concurrently. Requests can run in between.
+   */
+  readonly resolve: (
+    objects: readonly ClusterObject[],
+    records: readonly ClusterObject[],
+  ) => Promise<ResolvedGatewayApi>;
 }
 
 export function isRoute({ kind }: ClusterObject): boolean {
@@ -63,11 +70,11 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
   let oursBefore: ReadonlySet<string> = new Set();
 
   return {
-    resolve(objects, records) {
+    async resolve(objects, records) {
       const { find, gateways, grants } = index(objects, options, oursBefore);
       oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
       const policyIn = policies(records);
-      const routes = objects.filter(isRoute).map((object) =>
+      const routes = await mapInTurns(objects.filter(isRoute), (object) =>
         readRoute(object, {
           attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),
           rulesOf: (attachments) =>
@@ -82,11 +89,12 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       const withParents = routes.filter((route) => hasParents(route) || attachedOnce.has(route.object.uid));
       attachedOnce = new Set(withParents.map(({ object }) => object.uid));
       const served = routes.filter(({ rules }) => rules.documents.length > 0 || rules.isPartial);
-      known = new Map(served.map((route) => [route.object.uid, withRules(route, known.get(route.object.uid))]));
+      const withSame = await mapInTurns(served, (route) => withRules(route, known.get(route.object.uid)));
+      known = new Map(withSame.map((object) => [object.uid, object]));
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const attachedTo = countAttached(routes);
       return {
-        routes: [...known.values()],
+        routes: withSame,
         certificates: listeners.flatMap((one) => (isProgrammed(one) ? (one.certificate ?? []) : [])),
         notices: [...gateways.all.flatMap(gatewayNotices), ...routes.flatMap(routeNotices)],
         statusesWith: (verdicts) => [

@@ -42,7 +42,7 @@ export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: st
   const gatewayApi = createGatewayApi({ trusted, addresses, ports: servedPorts(parts.settings) });
   return {
     async accept({ records, gatewayApi: objects }, use = unused) {
-      const { routes, certificates, notices, statusesWith } = gatewayApi.resolve(objects, records);
+      const { routes, certificates, notices, statusesWith } = await gatewayApi.resolve(objects, records);
       const whole = (found: AcceptedObjects) => ({ ...found, certificates, notices: [...found.notices, ...notices] });
       const accepted = await take([...records, ...routes].sort(byAge), (found) => use(whole(found)));
       return { accepted: whole(accepted), statuses: statusesWith(accepted.verdicts) };

@@ -21,7 +21,7 @@ async function hostsOf(
   gateways: Readonly<Record<string, readonly ReturnType<typeof listener>[]>>,
   parentRefs: readonly object[] = Object.keys(gateways).map((name) => ({ name, namespace: 'default' })),
 ): Promise<readonly string[]> {
-  const { routes } = createGatewayApi({ trusted, addresses: [], ports: { http: [80, 8080], https: [] } }).resolve(
+  const { routes } = await createGatewayApi({ trusted, addresses: [], ports: { http: [80, 8080], https: [] } }).resolve(
     [
       objectOf(gatewayClass),
       ...Object.entries(gateways).map(([name, listeners]) => objectOf(gateway(name, listeners))),

@@ -1,5 +1,6 @@
 /** What is resolved of a cluster whose objects are strange, too many, or change while they are served. */
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ClusterObject, createGatewayApi, createObjectAcceptance } from '#config';
 import { clusterObject } from '../../support/kubernetes/cluster-objects.ts';
 import { gateway, gatewayClass, grant, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
@@ -20,7 +21,7 @@ function gatewayApi() {
 
   /** The hosts of the Mappings, or their names, and what the statuses say that is not in order. */
   return async function resolve(objects: readonly ClusterObject[], records: readonly ClusterObject[] = []) {
-    const { routes, statusesWith } = api.resolve(objects, records);
+    const { routes, statusesWith } = await api.resolve(objects, records);
     const accepted = await accept([...records, ...routes]);
     const hosts = accepted.records.mappings.map(({ name, host, refusal, gatewayRoute }) =>
       [host?.kind === 'exact' ? host.value : name, refusal && ' refused', gatewayRoute?.fault && ' fault'].join(''),
@@ -86,6 +87,21 @@ describe('a route with more Mappings than can be kept', () => {
     const { hosts, statuses } = await gatewayApi()([ownClass, edge, service, huge], [open]);
     assert.deepEqual(hosts, ['open refused', 'huge.example refused']);
     assert.deepEqual(statuses.at(-1), 'HTTPRoute huge 1 parents Accepted: UnsupportedValue');
+  });
+});
+
+describe('the routes of a large cluster', () => {
+  it('are resolved in several turns of the event loop, so that requests can run in between', async () => {
+    const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [] } });
+    const routes = Array.from({ length: 1000 }, (_, index) => routeOf(`r${index}`));
+    let isResolved = false;
+    void api.resolve([ownClass, edge, service, ...routes], []).then(() => {
+      isResolved = true;
+    });
+    let turns = 0;
+    for (; !isResolved; turns += 1) await nextTurn();
+    // A hundred routes in each turn, and again to compare them with what they were before.
+    assert.ok(turns >= 20, `${turns} turns`);
   });
 });
 

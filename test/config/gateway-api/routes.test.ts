@@ -11,7 +11,7 @@ async function mappingsOf(rule: object, ports: readonly number[] = [80]): Promis
   const listeners = ports.map((port) => ({ name: `http-${port}`, port, protocol: 'HTTP' }));
   const route = httpRoute('shop', [{ backendRefs: [{ name: 'orders', port: 80 }], ...rule }]);
   const trusted = ['default'];
-  const { routes } = createGatewayApi({ trusted, addresses: [], ports: { http: [80, 8080], https: [] } }).resolve(
+  const { routes } = await createGatewayApi({ trusted, addresses: [], ports: { http: [80, 8080], https: [] } }).resolve(
     [gatewayClass, gateway('edge', listeners), route].map(objectOf).concat(service),
     [],
   );
