@@ -8,11 +8,12 @@ import { eventually } from '../waiting.ts';
 import { describeWithKubernetes } from './api-server.ts';
 import type { KubernetesClient, KubernetesObject } from './client.ts';
 
-/** A `describe` that is pending if the API server or the definitions are not installed. */
+/** A `describe` that is pending if the API server or what `conformance/build.sh` makes is not installed. */
 export function describeWithGatewayApi(title: string, body: (this: Mocha.Suite) => void): void {
   describeWithKubernetes(title, function describeInstalled() {
-    if (existsSync(builtFile('definitions'))) body.call(this);
-    else it(`needs the definitions of the Gateway API in ${builtFile('definitions')}`);
+    // The last file that it writes.
+    if (existsSync(builtFile('sources'))) body.call(this);
+    else it(`needs the Gateway API in ${builtFile('')}`);
   });
 }
 
