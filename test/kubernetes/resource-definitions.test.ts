@@ -144,6 +144,13 @@ describeWithKubernetes('frontdesk crds', () => {
       assert.match(String(await refusal(record)), message);
     });
 
+  it('refuses a RoutePolicy with a field that it cannot have, and accepts one of its own', async () => {
+    const policy = { kind: 'RoutePolicy' };
+    assert.match(String(await refusal({ ...policy, auth_sevice: 'tokens' })), /unknown field "spec\.auth_sevice"/);
+    assert.match(String(await refusal({ ...policy, prefix: '/' })), /unknown field "spec\.prefix"/);
+    assert.equal(await refusal({ ...policy, auth_service: 'tokens' }), undefined);
+  });
+
   it('shows what is important with kubectl get, and takes conditions as the status', async function () {
     if (!isInstalled('kubectl')) return this.skip();
     const namespace = await kubernetes.createNamespace();

@@ -42,6 +42,12 @@ const policyKeys = [
 
 export const policyFieldNames: ReadonlySet<string> = new Set(policyKeys.map((key) => mappingFields[key].name));
 
+/** What only a Mapping has. */
+const foreignNames: ReadonlySet<string> = new Set([
+  ...['apiVersion', 'kind', 'name'],
+  ...Object.values(mappingFields).flatMap(({ name }) => (policyFieldNames.has(name) ? [] : name)),
+]);
+
 /** Those that a redirect may have, too. */
 const namesForRedirects: ReadonlySet<string> = new Set(
   policyKeys.flatMap((key) => {
@@ -65,7 +71,7 @@ export function readPolicy(object: ClusterObject): ReadPolicy {
     const message = `spec ${excess}`;
     return { fields: {}, errors: [{ source: { file, line: 0 }, record, message, remedy: 'Make it smaller.' }] };
   }
-  const foreign = Object.keys(fields).filter((name) => !policyFieldNames.has(name));
+  const foreign = Object.keys(fields).filter((name) => foreignNames.has(name));
   const document: ConfigDocument = {
     value: { apiVersion: 'gateway/v1', kind: 'Mapping', name: object.name, prefix: '/', service: 'orders', ...fields },
     file,
@@ -78,7 +84,7 @@ export function readPolicy(object: ClusterObject): ReadPolicy {
 }
 
 function foreignFault(name: string): PlacedFault {
-  const remedy = `A policy may have ${[...policyFieldNames].join(', ')}.`;
+  const remedy = 'Remove it: the route itself says such things. config/gateway-api.md lists the fields of a policy.';
   return { path: [name], message: `${name} is not a field of a ${routePolicyKind}`, remedy };
 }
 

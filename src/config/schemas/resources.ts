@@ -72,7 +72,8 @@ function resourceDefinitions(): readonly object[] {
 function policySchema(schemas: ReturnType<typeof kindSchemas>): JsonSchema {
   const fields: Readonly<Record<string, unknown>> = Object(schemas.get('Mapping')?.['properties']);
   const properties = Object.fromEntries(Object.entries(fields).filter(([name]) => policyFieldNames.has(name)));
-  return { type: 'object', description: 'What a route of the Gateway API cannot say of its rules.', properties };
+  const description = 'What a route of the Gateway API cannot say of its rules.';
+  return { type: 'object', description, properties, additionalProperties: false };
 }
 
 function columnsOf(fields: readonly string[]): readonly object[] {
