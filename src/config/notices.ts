@@ -83,7 +83,8 @@ function noMapping({ directory, settings }: NoticeContext): ConfigurationError {
 }
 
 const applyMapping =
-  'Apply one as shown in config/README.md: as a resource (frontdesk crds), or in an annotation of a Service.';
+  'Apply one as shown in config/README.md, as a resource (frontdesk crds) or in an annotation of a Service, or a route ' +
+  'of a Gateway as shown in config/gateway-api.md.';
 
 /**
  * Finds routes that are open perhaps by mistake: all of them without an AuthService, and those through which a client gets
@@ -95,7 +96,7 @@ export function openRouteNotices({ mappings, authServices }: Configuration): rea
   const [first] = guarded;
   if (first === undefined) return [];
   if (authServices.length === 0)
-    return [noticeOf(first, 'needs no credentials, because there is no AuthService', addAuth)];
+    return [noticeOf(first, 'needs no credentials, because there is no AuthService', addAuth(first))];
   const guardedBelow = indexByTarget(guarded);
   return forwarding.flatMap((mapping) => {
     const other = mapping.bypassAuth ? openedBy(mapping, guardedBelow) : undefined;
@@ -148,8 +149,10 @@ function renamingOf(mapping: Mapping): string {
   return JSON.stringify([from, to]);
 }
 
-const addAuth =
-  'Add an AuthService as shown in config/README.md, or set bypass_auth: true in the mappings that are open on purpose.';
+function addAuth({ gatewayRoute }: Mapping): string {
+  const place = gatewayRoute === undefined ? 'the mappings' : 'the mappings, or in RoutePolicies of the routes,';
+  return `Add an AuthService as shown in config/README.md, or set bypass_auth: true in ${place} that are open on purpose.`;
+}
 
 function besideGuarded({ name }: Mapping): string {
   return `is open, and leads to every path of the service for which Mapping ${name} requires credentials`;

@@ -65,6 +65,15 @@ describe('a Mapping that is refused', () => {
   it('is not open', () => assert.deepEqual(openRouteNotices(refused), []));
 });
 
+describe('a route of the Gateway API that is open', () => {
+  it('can be so on purpose by a RoutePolicy', () => {
+    const configuration = read([mappingRecord('h', '/h', 'hotel')]);
+    const mappings = configuration.mappings.map((mapping) => ({ ...mapping, gatewayRoute: gatewayRouteOf() }));
+    const [notice] = openRouteNotices({ ...configuration, mappings });
+    assert.match(notice?.remedy ?? '', /set bypass_auth: true in .*RoutePolicies of the routes/);
+  });
+});
+
 describe('processNotices', () => {
   const all: readonly ModuleName[] = ['gateway', 'auth', 'ratelimit'];
 

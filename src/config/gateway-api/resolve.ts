@@ -25,6 +25,7 @@ import { readBackend } from './routes/backends.ts';
 import { type Policy, type RouteRules, readRules } from './routes/rules.ts';
 import { controllerName, type GatewaySpec, type ObjectReference, specOf } from './specs.ts';
 import { conditionOf, type DesiredStatus, type Problem } from './status.ts';
+import { unknownNames } from './unknown-names.ts';
 
 export interface GatewayApiOptions extends GatewayOptions {
   readonly ports: ServedPorts;
@@ -96,7 +97,11 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       return {
         routes: withSame,
         certificates: listeners.flatMap((one) => (isProgrammed(one) ? (one.certificate ?? []) : [])),
-        notices: [...gateways.all.flatMap(gatewayNotices), ...routes.flatMap(routeNotices)],
+        notices: [
+          ...unknownNames(objects, { find, isOurs: ({ uid }) => oursBefore.has(uid) }),
+          ...gateways.all.flatMap(gatewayNotices),
+          ...routes.flatMap(routeNotices),
+        ],
         statusesWith: (verdicts) => [
           ...objects.filter(isOwnClass).map((object) => classStatus(object, supportedFeatures)),
           ...gateways.all.map((gateway) => gatewayStatus(gateway, attachedTo, options)),

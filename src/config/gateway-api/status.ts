@@ -62,8 +62,9 @@ export function conditionOf(object: ClusterObject, type: string, problem: Proble
   return { type, status: 'False', reason: problem.reason, message: sentencesOf(problem), observedGeneration };
 }
 
+/** A message that begins with a word begins with a capital letter, and one that begins with the name of a field does not. */
 function sentencesOf({ message, remedy }: Fault): string {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}. ${remedy}`;
+  return `${message.replace(/^[a-z]+(?=[ :])/, (word) => word.charAt(0).toUpperCase() + word.slice(1))}. ${remedy}`;
 }
 
 function generationOf({ value }: ClusterObject): number {

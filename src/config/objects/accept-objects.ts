@@ -1,6 +1,7 @@
 /** Accepts or refuses each object of a cluster by itself, so that the mistake of one team stops nobody else. */
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import type { ConfigurationError, Fault } from '../errors.ts';
+import { isRoute } from '../gateway-api/resolve.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import type { AuthService } from '../records/auth-service.ts';
@@ -372,7 +373,7 @@ function consequenceOf(
   const { namespace } = object;
   const { hasUnknownMatch, mayGuardAll } = guards();
   const isTrusted = trusted.includes(namespace);
-  const isMapping = object.kind === 'Mapping';
+  const isMapping = object.kind === 'Mapping' || isRoute(object);
   const what = [
     ...(guarded.length > 0 ? [`requests that ${isMapping ? 'it matches' : 'its Mappings match'} get 503`] : []),
     ...(hasUnknownMatch ? [`the Mappings of ${namespace} with bypass_auth answer 503`] : []),

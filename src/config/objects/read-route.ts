@@ -24,10 +24,14 @@ export function readRoute(object: ClusterObject): RoutePart {
     ...unsupported.map((message) => fileError(file, message, 'Remove it.')),
     ...read.flatMap((one) => one.errors),
   ];
+  let guards: Guards | undefined;
   return {
     records: read.flatMap(({ record }) => record ?? []),
     errors: withoutRepetitions(errors),
-    guards: () => guardsOf(object, documents, isPartial),
+    guards() {
+      guards ??= guardsOf(object, documents, isPartial);
+      return guards;
+    },
   };
 }
 

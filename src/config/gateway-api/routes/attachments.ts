@@ -48,12 +48,8 @@ function attach(
   const { hostnames } = specOf<RouteSpec>(route);
   const sharing = allowed.filter(({ spec }) => commonHostnames(spec.hostname, hostnames).length > 0);
   const listeners = sharing.filter(({ refusal }) => refusal === undefined);
-  return {
-    parentRef,
-    listeners,
-    siblings: gateway.listeners,
-    problem: problemOf([named, allowed, sharing, listeners], parentRef),
-  };
+  const problem = named.length === 0 ? noListener(parentRef, gateway) : problemOf([allowed, sharing, listeners]);
+  return { parentRef, listeners, siblings: gateway.listeners, problem };
 }
 
 function isMeant({ sectionName, port }: ParentReference, listener: Listener['spec']): boolean {
@@ -68,19 +64,23 @@ function isAllowed(route: ClusterObject, { gateway, spec, kinds }: Listener, lab
   return from === 'Selector' && selector !== undefined && selects(selector, labelsOf(route.namespace));
 }
 
-type Steps = readonly [
-  named: readonly Listener[],
-  allowed: readonly Listener[],
-  sharing: readonly Listener[],
-  usable: readonly Listener[],
-];
+type Steps = readonly [allowed: readonly Listener[], sharing: readonly Listener[], usable: readonly Listener[]];
 
-function problemOf([named, allowed, sharing, usable]: Steps, { sectionName }: ParentReference): Problem | undefined {
+function noListener({ sectionName, port }: ParentReference, { listeners }: OwnGateway): Problem {
+  const wanted = [
+    sectionName === undefined ? [] : ` ${sectionName}`,
+    port === undefined ? [] : ` with the port ${port}`,
+  ];
+  const known = listeners.map(({ spec }) => `${spec.name} (${spec.port})`).join(', ');
+  return {
+    reason: 'NoMatchingParent',
+    message: `the Gateway has no listener${wanted.flat().join('')}, but ${known}`,
+    remedy: 'Correct sectionName and port, or add the listener.',
+  };
+}
+
+function problemOf([allowed, sharing, usable]: Steps): Problem | undefined {
   if (usable.length > 0) return undefined;
-  if (named.length === 0) {
-    const message = `the Gateway has no listener ${sectionName ?? 'at this port'}`;
-    return { reason: 'NoMatchingParent', message, remedy: 'Correct sectionName and port, or add the listener.' };
-  }
   if (allowed.length === 0) {
     const message = 'allowedRoutes of the listeners permits neither this namespace nor this kind';
     return { reason: 'NotAllowedByListeners', message, remedy: 'Move the route, or let the listeners allow it.' };

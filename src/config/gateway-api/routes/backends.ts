@@ -28,13 +28,18 @@ export function readBackend(route: ClusterObject, spec: BackendSpec, { grants, s
   // The name outside of the cluster could be one of this machine.
   if (type === 'ExternalName') return broken('BackendNotFound', `${label} is an ExternalName, which is not supported`);
   const port = ports.find((one) => one.port === spec.port && (one.protocol ?? 'TCP') === 'TCP');
-  if (port === undefined) return broken('BackendNotFound', `${label} has no port ${spec.port ?? 'that is named here'}`);
+  if (port === undefined) return wrongPort(`${label} has no port ${spec.port ?? 'that is named here'}`, ports);
   const reference = referenceToService(namespace, name, port.port);
   return { fields: { service: reference, ...protocolFields(route, port.appProtocol) } };
 }
 
 function broken(reason: string, message: string): Backend {
   return { problem: { reason, message, remedy: 'Name a port of a Service of the cluster.' } };
+}
+
+function wrongPort(message: string, ports: NonNullable<ServiceSpec['ports']>): Backend {
+  const known = ports.flatMap(({ port, protocol = 'TCP' }) => (protocol === 'TCP' ? port : [])).join(', ');
+  return { problem: { reason: 'BackendNotFound', message, remedy: `Name one of its ports for TCP: ${known}.` } };
 }
 
 /** How to speak to the port (https://kubernetes.io/docs/concepts/services-networking/service/#application-protocol). */

@@ -44,8 +44,9 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
     (type) => type !== 'ExtensionRef' && filters.filter((one) => one.type === type).length > 1,
   );
   const unknown = filters.filter(({ type }) => !known.includes(type));
+  const usable = filters.filter(({ type }) => known.includes(type));
   const last = <Part>(read: (filter: FilterSpec) => Part | undefined) =>
-    filters.map(read).findLast((part) => part !== undefined);
+    usable.map(read).findLast((part) => part !== undefined);
   const rewrite = last(({ urlRewrite }) => urlRewrite);
   const redirect = last(({ requestRedirect }) => requestRedirect);
   const cors = last((filter) => filter.cors);
@@ -66,11 +67,13 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
     redirect,
     mirror: last(({ requestMirror }) => requestMirror),
     allowsCredentials: cors?.allowCredentials ?? false,
-    extensions: filters.flatMap(({ extensionRef }) => extensionRef ?? []),
+    extensions: usable.flatMap(({ extensionRef }) => extensionRef ?? []),
     unsupported: [
       ...unknown.map(({ type }) => `a filter of the type ${type} in a ${of} is not supported`),
-      ...repeated.map((type) => `several filters of the type ${type} are not supported`),
-      ...(redirect !== undefined && rewrite !== undefined ? ['RequestRedirect excludes URLRewrite'] : []),
+      ...repeated.map((type) => `a second filter of the type ${type} is not supported`),
+      ...(redirect !== undefined && rewrite !== undefined
+        ? ['a filter of the type URLRewrite beside RequestRedirect is not supported']
+        : []),
     ],
   };
 }

@@ -111,7 +111,7 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): Ro
     ),
     isPartial,
     unsupported: [
-      ...Object.keys(rule).filter((name) => !ruleMembers.includes(name)),
+      ...Object.keys(rule).flatMap((name) => (ruleMembers.includes(name) ? [] : `${name} is not supported`)),
       ...filters.unsupported,
       ...shares.flatMap(({ filters: { unsupported } }) => unsupported),
       ...(filters.path?.type === 'ReplacePrefixMatch' && !isPrefix ? ['replacePrefixMatch needs a PathPrefix'] : []),

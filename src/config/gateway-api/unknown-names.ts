@@ -1,0 +1,48 @@
+/** Finds names of Gateways and GatewayClasses that nothing has, so that no controller says in a status what is wrong. */
+
+import { type ConfigurationError, fileError, valueAt } from '../errors.ts';
+import { type ClusterObject, nameOfObject } from '../objects/object.ts';
+import { isOwnClass } from './gateways.ts';
+import { controllerName, gatewayApiGroup } from './specs.ts';
+
+interface Known {
+  readonly find: (kind: string, namespace: string, name: string) => ClusterObject | undefined;
+  /** Whether a Gateway is frontdesk's, so that its own status says what is wrong. */
+  readonly isOurs: (gateway: ClusterObject) => boolean;
+}
+
+/** The objects may have a form that cannot be read. */
+export function unknownNames(objects: readonly ClusterObject[], known: Known): readonly ConfigurationError[] {
+  const ofClass = objects.some(isOwnClass) ? [] : [noClass()];
+  return [
+    ...ofClass,
+    ...objects.flatMap((object) => {
+      if (object.kind === 'Gateway') return known.isOurs(object) ? [] : unknownClass(object, known);
+      return object.kind === 'HTTPRoute' || object.kind === 'GRPCRoute' ? unknownGateways(object, known) : [];
+    }),
+  ];
+}
+
+function noClass(): ConfigurationError {
+  const message = `no GatewayClass has the controllerName ${controllerName}, so no Gateway is served`;
+  const file = 'config/deploy/kubernetes/components/gateway-api/gateway-class.yaml';
+  return fileError('the cluster', message, `Apply ${file}, after the definitions of the Gateway API.`);
+}
+
+function unknownClass(gateway: ClusterObject, { find }: Known): readonly ConfigurationError[] {
+  const name = valueAt(gateway.value, ['spec', 'gatewayClassName']);
+  if (typeof name !== 'string' || find('GatewayClass', '', name) !== undefined) return [];
+  const remedy = 'Correct gatewayClassName, or create the GatewayClass.';
+  return [fileError(nameOfObject(gateway), `there is no GatewayClass ${name}`, remedy)];
+}
+
+function unknownGateways(route: ClusterObject, { find }: Known): readonly ConfigurationError[] {
+  const parents = valueAt(route.value, ['spec', 'parentRefs']);
+  return (Array.isArray(parents) ? parents : []).flatMap((parent: unknown) => {
+    const { group = gatewayApiGroup, kind = 'Gateway', name, namespace = route.namespace } = Object(parent);
+    if (group !== gatewayApiGroup || kind !== 'Gateway' || find('Gateway', namespace, name) !== undefined) return [];
+    const message = `frontdesk finds no Gateway ${namespace}/${name}`;
+    const remedy = 'Correct name and namespace in parentRefs, or create the Gateway.';
+    return [fileError(nameOfObject(route), message, remedy)];
+  });
+}
