@@ -74,13 +74,14 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
     async resolve(objects, records) {
       const { find, gateways, grants } = index(objects, options, oursBefore);
       oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
+      const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const policyIn = policies(records);
       const routes = await mapInTurns(objects.filter(isRoute), (object) =>
         readRoute(object, {
           attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),
           rulesOf: (attachments) =>
             readRules(object, {
-              reach: reachOf(object, attachments),
+              reach: reachOf(object, attachments, listeners),
               backendOf: (spec) =>
                 readBackend(object, spec, { grants, serviceOf: (namespace, name) => find('Service', namespace, name) }),
               policyOf: (reference) => policyIn(object.namespace, reference),
@@ -92,7 +93,6 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       const served = routes.filter(({ rules }) => rules.documents.length > 0 || rules.isPartial);
       const withSame = await mapInTurns(served, (route) => withRules(route, known.get(route.object.uid)));
       known = new Map(withSame.map((object) => [object.uid, object]));
-      const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const attachedTo = countAttached(routes);
       return {
         routes: withSame,

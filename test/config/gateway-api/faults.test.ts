@@ -23,7 +23,7 @@ async function faultsOf(...given: readonly KubernetesObject[]) {
   const objects = given.some(({ kind }) => kind === 'GatewayClass') ? given : [gatewayClass, ...given];
   const trusted = ['default'];
   const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
-  const { routes, notices, statusesWith } = api.resolve(objects.map(objectOf).concat(service), []);
+  const { routes, notices, statusesWith } = await api.resolve(objects.map(objectOf).concat(service), []);
   const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
   const { verdicts } = await createObjectAcceptance({ ...options, trusted }).accept(routes);
   const conditions = statusesWith(verdicts).flatMap(({ status }) =>

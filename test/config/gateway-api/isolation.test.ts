@@ -1,4 +1,4 @@
-/** Which hosts of its listeners a route gets: those of a more specific listener of the same Gateway belong to that one. */
+/** Which hosts of its listeners a route gets: those of a more specific listener belong to that one. */
 import assert from 'node:assert/strict';
 import { createGatewayApi, createObjectAcceptance } from '#config';
 import { gateway, gatewayClass, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
@@ -79,8 +79,9 @@ describe('a route at a listener with a wildcard', () => {
     assert.deepEqual(found, ['*.example - admin.example']);
   });
 
-  it('gets what is of no other listener in one of its Gateways', async () => {
-    assert.deepEqual(await hostsOf(['*.example'], { edge: [star, admin], other: [star] }), ['*.example']);
+  it('does not get the host of a listener of another Gateway, which shares the ports', async () => {
+    const found = await hostsOf(['*.example'], { edge: [star], other: [admin] });
+    assert.deepEqual(found, ['*.example - admin.example']);
   });
 
   it('gets the host of a listener that this process does not serve', async () => {

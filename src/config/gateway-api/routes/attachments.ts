@@ -12,8 +12,6 @@ export interface Attachment {
   readonly parentRef: ParentReference;
   /** Those that the route attaches to. */
   readonly listeners: readonly Listener[];
-  /** All of the Gateway. */
-  readonly siblings: readonly Listener[];
   /** Why it attaches to none. */
   readonly problem: Problem | undefined;
 }
@@ -49,7 +47,7 @@ function attach(
   const sharing = allowed.filter(({ spec }) => commonHostnames(spec.hostname, hostnames).length > 0);
   const listeners = sharing.filter(({ refusal }) => refusal === undefined);
   const problem = named.length === 0 ? noListener(parentRef, gateway) : problemOf([allowed, sharing, listeners]);
-  return { parentRef, listeners, siblings: gateway.listeners, problem };
+  return { parentRef, listeners, problem };
 }
 
 function isMeant({ sectionName, port }: ParentReference, listener: Listener['spec']): boolean {
@@ -119,13 +117,17 @@ interface Place {
 const usualPorts = { http: 80, https: 443 };
 
 /**
- * A request belongs to the listener of the Gateway with the most specific hostname, and reaches only what is attached there:
- * who may attach to `*.example` must not get the requests of `admin.example`.
+ * A request belongs to the listener with the most specific hostname, and reaches only what is attached there: who may attach
+ * to `*.example` must not get the requests of `admin.example`. All Gateways share the ports, so `all` are their listeners.
  */
-export function reachOf(route: ClusterObject, attachments: readonly Attachment[]): readonly Reach[] {
+export function reachOf(
+  route: ClusterObject,
+  attachments: readonly Attachment[],
+  all: readonly Listener[],
+): readonly Reach[] {
   const { hostnames } = specOf<RouteSpec>(route);
-  const places = attachments.flatMap(({ listeners, siblings }) =>
-    listeners.filter(isProgrammed).flatMap((listener) => placesAt(listener, siblings, hostnames)),
+  const places = attachments.flatMap(({ listeners }) =>
+    listeners.filter(isProgrammed).flatMap((listener) => placesAt(listener, all, hostnames)),
   );
   return [...new Set(places.map(({ hostname }) => hostname))].flatMap((hostname) => {
     const found = places.filter((place) => place.hostname === hostname);
@@ -137,8 +139,8 @@ export function reachOf(route: ClusterObject, attachments: readonly Attachment[]
   });
 }
 
-function placesAt(listener: Listener, siblings: readonly Listener[], hostnames?: readonly string[]): readonly Place[] {
-  const rivals = siblings
+function placesAt(listener: Listener, all: readonly Listener[], hostnames?: readonly string[]): readonly Place[] {
+  const rivals = all
     .filter(({ scheme, refusal }) => scheme === listener.scheme && refusal === undefined)
     .map(({ spec }) => spec.hostname);
   const isTaken = (hostname: string | undefined) =>
@@ -158,7 +160,7 @@ function lengthOf(hostname = ''): number {
   return hostname.replace('*', '').length;
 }
 
-/** Empty for no places. What is of another listener in one Gateway may be reached in another one. */
+/** Empty for no places. What one listener leaves to others may be reached through another one. */
 function joinedPlaces(places: readonly Place[]): readonly Reach[] {
   const [first] = places;
   if (first === undefined) return [];
