@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the conformance tests of the Gateway API and their backend, and puts the definitions of its kinds beside them:
-# `build.sh <folder>`. Takes two minutes of CPU time, or seconds with a warm cache. Does nothing if nothing has changed.
+# `build.sh <folder>`. Takes three minutes of CPU time, or seconds with a warm cache. Does nothing if nothing has changed.
 set -euo pipefail
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
