@@ -51,6 +51,8 @@ export interface GatewayApi {
     objects: readonly ClusterObject[],
     records: readonly ClusterObject[],
   ) => Promise<ResolvedGatewayApi>;
+  /** Resolves an earlier version of a route with what the last call of `resolve` has found. */
+  readonly renew: (route: ClusterObject) => ClusterObject;
 }
 
 export function isRoute({ kind }: ClusterObject): boolean {
@@ -69,14 +71,23 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
   /** The routes that had a parent of ours. What was read of their own status may be older than what we have written. */
   let attachedOnce: ReadonlySet<string> = new Set();
   let oursBefore: ReadonlySet<string> = new Set();
+  let read = (object: ClusterObject): ReadRoute => ({ object, attachments: [], rules: rulesOf(object) });
+  const renewed = new Map<string, ClusterObject>();
 
   return {
+    renew(route) {
+      const now = read(route);
+      if (withRules(now, route) === route) return route;
+      const object = withRules(now, renewed.get(route.uid));
+      renewed.set(route.uid, object);
+      return object;
+    },
     async resolve(objects, records) {
       const { find, gateways, grants } = index(objects, options, oursBefore);
       oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const policyIn = policies(records);
-      const routes = await mapInTurns(objects.filter(isRoute), (object) =>
+      read = (object) =>
         readRoute(object, {
           attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),
           rulesOf: (attachments) =>
@@ -86,13 +97,14 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
                 readBackend(object, spec, { grants, serviceOf: (namespace, name) => find('Service', namespace, name) }),
               policyOf: (reference) => policyIn(object.namespace, reference),
             }),
-        }),
-      );
+        });
+      const routes = await mapInTurns(objects.filter(isRoute), read);
       const withParents = routes.filter((route) => hasParents(route) || attachedOnce.has(route.object.uid));
       attachedOnce = new Set(withParents.map(({ object }) => object.uid));
       const served = routes.filter(({ rules }) => rules.documents.length > 0 || rules.isPartial);
       const withSame = await mapInTurns(served, (route) => withRules(route, known.get(route.object.uid)));
       known = new Map(withSame.map((object) => [object.uid, object]));
+      for (const uid of renewed.keys()) if (!known.has(uid)) renewed.delete(uid);
       const attachedTo = countAttached(routes);
       return {
         routes: withSame,

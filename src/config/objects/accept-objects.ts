@@ -27,6 +27,11 @@ export interface AcceptanceOptions extends ObjectOptions {
   readonly strictPaths: boolean;
   /** Returns a `recordError` for each valid record that this process cannot serve. */
   readonly findUnservable: (lists: RecordLists) => readonly ConfigurationError[];
+  /**
+   * Resolves the last valid version of a route with the other objects as they are now: what a Gateway or a ReferenceGrant
+   * does not permit any more must end. @default it stays as it was
+   */
+  readonly renewRoute?: ((route: ClusterObject) => ClusterObject) | undefined;
 }
 
 /** The records of a cluster that are in use. */
@@ -112,6 +117,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   let parts: ReadonlyMap<string, ObjectPart> = new Map();
   let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
   let lastValidBefore = lastValid;
+  const renewedParts = new WeakMap<ClusterObject, ObjectPart>();
   const refusedCopy = createCopies<Mapping>();
   const weightlessCopy = createCopies<Mapping>();
   const withRefusal = (mapping: Mapping, refusal: string) =>
@@ -119,6 +125,16 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   const withoutWeight = (mapping: Mapping) => weightlessCopy(mapping, '', () => ({ ...mapping, weight: undefined }));
   const names = createNames(options.trusted);
   let files: readonly UpstreamFile[] = [];
+
+  function lastValidOf({ object: { uid } }: ObjectPart): ObjectPart | undefined {
+    const last = lastValid.get(uid);
+    if (last === undefined || !isRoute(last.object)) return last;
+    const object = options.renewRoute?.(last.object) ?? last.object;
+    if (object === last.object) return last;
+    const part = renewedParts.get(object) ?? readObject(object, options);
+    renewedParts.set(object, part);
+    return part.errors.length === 0 ? part : undefined;
+  }
 
   function partOf(object: ClusterObject): ObjectPart {
     const known = parts.get(object.uid);
@@ -221,7 +237,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
 
   function demote(entry: Entry, errors: readonly ConfigurationError[], mayUseLast: boolean): void {
     const { part, version } = entry;
-    const last = lastValid.get(part.object.uid);
+    const last = lastValidOf(part);
     if (version === part) entry.errors = errors;
     entry.version = mayUseLast && version === part && last !== part ? last : undefined;
   }
@@ -243,7 +259,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       const entries = read.map((part): Entry => {
         const ofUse = unusable(part.object);
         const errors = ofUse === undefined ? part.errors : [...part.errors, ofUse];
-        return { part, version: errors.length === 0 ? part : lastValid.get(part.object.uid), errors };
+        return { part, version: errors.length === 0 ? part : lastValidOf(part), errors };
       });
       const records = withWholeGroups(await settle(entries), withoutWeight);
       remember(entries);

@@ -28,18 +28,21 @@ type AcceptanceParts = Pick<Setup, 'settings' | 'has' | 'services' | 'configDire
 export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: string): ClusterAcceptance {
   const { gatewayDomain, strictPaths, kubernetesGatewayApi } = parts.settings;
   const trusted = trustedNamespaces(parts.settings, ownNamespace);
+  const addresses = parts.settings.kubernetesGatewayAddresses;
+  const gatewayApi = kubernetesGatewayApi
+    ? createGatewayApi({ trusted, addresses, ports: servedPorts(parts.settings) })
+    : undefined;
   const acceptance = createObjectAcceptance({
     gatewayDomain,
     strictPaths,
     trusted,
     directory: parts.configDirectory ?? '.',
     findUnservable: (lists) => checkServiceRoles(parts, lists),
+    renewRoute: gatewayApi?.renew,
   });
   const take = createTakeObjects(acceptance);
-  if (!kubernetesGatewayApi)
+  if (gatewayApi === undefined)
     return { accept: async ({ records }, use = unused) => ({ accepted: await take(records, use), statuses: [] }) };
-  const addresses = parts.settings.kubernetesGatewayAddresses;
-  const gatewayApi = createGatewayApi({ trusted, addresses, ports: servedPorts(parts.settings) });
   return {
     async accept({ records, gatewayApi: objects }, use = unused) {
       const { routes, certificates, notices, statusesWith } = await gatewayApi.resolve(objects, records);

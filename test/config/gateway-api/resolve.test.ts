@@ -17,7 +17,7 @@ const routeOf = (name: string, namespace = 'default', rules: readonly object[] =
 function gatewayApi() {
   const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
   const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
-  const { accept } = createObjectAcceptance({ ...options, trusted });
+  const { accept } = createObjectAcceptance({ ...options, trusted, renewRoute: api.renew });
 
   /** The hosts of the Mappings, or their names, and what the statuses say that is not in order. */
   return async function resolve(objects: readonly ClusterObject[], records: readonly ClusterObject[] = []) {
@@ -87,6 +87,45 @@ describe('a route with more Mappings than can be kept', () => {
     const { hosts, statuses } = await gatewayApi()([ownClass, edge, service, huge], [open]);
     assert.deepEqual(hosts, ['open refused', 'huge.example refused']);
     assert.deepEqual(statuses.at(-1), 'HTTPRoute huge 1 parents Accepted: UnsupportedValue');
+  });
+});
+
+describe('the last valid version of a refused route', () => {
+  const from = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'shop' }];
+  const permit = objectOf(grant('permit', from, [{ group: '', kind: 'Service' }]));
+  const valid = routeOf('shop', 'shop');
+  const refused = { ...routeOf('shop', 'shop', [{ backendRefs, retry: {} }]), createdAt: valid.createdAt };
+
+  it('stays as it is while nothing else changes', async () => {
+    const resolve = gatewayApi();
+    await resolve([ownClass, edge, service, permit, valid]);
+    const { hosts, statuses } = await resolve([ownClass, edge, service, permit, refused]);
+    assert.deepEqual(hosts, ['shop.example']);
+    assert.deepEqual(statuses.at(-1), 'HTTPRoute shop 1 parents Accepted: UnsupportedValue');
+  });
+
+  it('does not call a Service of another namespace that permits it no longer', async () => {
+    const resolve = gatewayApi();
+    await resolve([ownClass, edge, service, permit, valid]);
+    await resolve([ownClass, edge, service, permit, refused]);
+    for (const _ of [1, 2])
+      assert.deepEqual((await resolve([ownClass, edge, service, refused])).hosts, ['shop.example fault']);
+    assert.deepEqual((await resolve([ownClass, edge, service, permit, refused])).hosts, ['shop.example']);
+  });
+
+  it('does not keep a host that has another listener now', async () => {
+    const resolve = gatewayApi();
+    const http = { port: 80, protocol: 'HTTP' };
+    const own = { name: 'own', ...http, hostname: 'shop.example' };
+    const all = { name: 'http', ...http, allowedRoutes: everybody };
+    const both = routeOf('shop', 'shop');
+    const value = {
+      spec: { parentRefs: [{ name: 'edge', namespace: 'default' }], hostnames: ['shop.example', 'b.example'] },
+    };
+    await resolve([ownClass, edge, service, { ...both, value }]);
+    const wrong = { ...both, value: { spec: { ...value.spec, rules: [{ retry: {} }] } } };
+    const taken = { ...edge, value: { spec: { gatewayClassName: 'frontdesk', listeners: [all, own] } } };
+    assert.deepEqual((await resolve([ownClass, taken, service, wrong])).hosts, ['b.example fault']);
   });
 });
 
