@@ -15,9 +15,17 @@ interface HandshakeError extends NodeJS.ErrnoException {
 /** A TLS socket with the connection below it, an internal of Node. */
 interface HandshakeSocket extends Duplex {
   readonly _parent?: Socket;
+  /** The host that the client asked for, if it did. */
+  readonly servername?: string | false | null;
   /** Why a client's certificate was rejected, in which case there is no other error. */
   readonly authorizationError?: Error | string | null;
 }
+
+/** What OpenSSL says, with other words, if a server has no certificate. */
+const withoutCertificate: Readonly<Record<string, string>> = {
+  ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM: 'there is no certificate for this host, or none that the client accepts',
+  ERR_SSL_NO_SHARED_CIPHER: 'there is no certificate for this host, or no cipher in common',
+};
 
 /** What OpenSSL calls the beginning of a plain HTTP request. It recognises only the most common methods. */
 const plainHttp: readonly unknown[] = ['http request', 'https proxy request'];
@@ -26,11 +34,14 @@ const plainHttp: readonly unknown[] = ['http request', 'https proxy request'];
 export function respondToTlsErrors(server: Server, logger?: Pick<Logger, 'warn'>): void {
   const log = logger && createThrottledLog(logger, 'a TLS handshake failed');
   server.prependListener('tlsClientError', (error: HandshakeError, tlsSocket: HandshakeSocket) => {
-    const { _parent: socket, authorizationError } = tlsSocket;
+    const { _parent: socket, authorizationError, servername } = tlsSocket;
     const found = plainHttp.includes(error.reason) ? plainHttpProblem() : undefined;
     // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
     if (socket !== undefined && socket.bytesRead > 0)
-      log?.(() => fieldsOf(authorizationError ? rejection(authorizationError) : error, socket, found?.status));
+      log?.(() => ({
+        ...fieldsOf(authorizationError ? rejection(authorizationError) : error, socket, found?.status),
+        host: servername || undefined,
+      }));
     if (socket !== undefined && found !== undefined) endWithProblem(socket, found);
     // Nothing can be written to this socket, and `end` would wait forever (fastify/fastify#3251).
     else tlsSocket.destroy();
@@ -48,5 +59,5 @@ function plainHttpProblem() {
 
 function fieldsOf(error: HandshakeError, { remoteAddress }: Socket, status: number | undefined): object {
   const { code, reason = error.message } = error;
-  return { client: remoteAddress, status, code, reason };
+  return { client: remoteAddress, status, code, reason: withoutCertificate[code ?? ''] ?? reason };
 }

@@ -142,7 +142,9 @@ describe('TLS_PORT', () => {
     const { port } = listeners.gatewayTls;
     for (const host of ['unknown.example', undefined]) await assert.rejects(nameAt(port, host), /handshake failure/);
     assert.equal(await nameAt(port, 'shop.example'), 'shop');
-    assert.ok(log.some(({ message }) => message === 'a TLS handshake failed'));
+    const [{ fields } = assert.fail()] = log.filter(({ message }) => message === 'a TLS handshake failed');
+    assert.equal(fields['host'], 'unknown.example');
+    assert.match(String(fields['reason']), /^there is no certificate for this host/);
   });
 
   it('is open before there is a certificate, and gets those that come later without closing a connection', async () => {
