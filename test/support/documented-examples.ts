@@ -25,14 +25,16 @@ export function exampleConfiguration() {
 }
 
 export function documentedYaml(): readonly Example[] {
-  const pages = ['README.md', 'config/README.md', 'config/recipes/README.md'].map((name) => join(root, name));
-  const blocks = pages.flatMap((page) => [...readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms)]);
+  const pages = ['README.md', 'config/README.md', 'config/gateway-api.md', 'config/recipes/README.md'];
   const files = globSync('config/**/*.yaml', { cwd: root });
-  const texts = [
-    ...blocks.map(([, text = '']) => text),
-    ...files.map((file) => readFileSync(join(root, file), 'utf8')),
-  ];
+  const texts = [...pages.flatMap(yamlBlocksOf), ...files.map((file) => readFileSync(join(root, file), 'utf8'))];
   return texts.flatMap(documentsIn);
+}
+
+/** Returns the texts of the YAML examples of a page. */
+export function yamlBlocksOf(page: string): readonly string[] {
+  const blocks = readFileSync(join(root, page), 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms);
+  return Array.from(blocks, ([, text = '']) => text);
 }
 
 /** Returns the documents in a YAML text, and those in annotations of its manifests. */
