@@ -40,6 +40,29 @@ export function objectOf({ kind, metadata: { name, namespace = '' }, ...rest }: 
   return clusterObject(kind, `${namespace}/${name}`, rest, gatewayApiVersion);
 }
 
+/** Like `httpRoute`, for calls of gRPC. */
+export function grpcRoute(name: string, rules: readonly object[], namespace = 'default'): KubernetesObject {
+  return { ...httpRoute(name, rules, namespace), kind: 'GRPCRoute' };
+}
+
+/** The same object with other members in its spec. */
+export function withSpec(object: KubernetesObject, fields: object): KubernetesObject {
+  return { ...object, spec: { ...Object(object['spec']), ...fields } };
+}
+
+export function serviceObject(
+  name: string,
+  ports: readonly object[] = [{ port: 80 }],
+  { namespace = 'default', ...spec }: { readonly namespace?: string; readonly [member: string]: unknown } = {},
+): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec: { ports, ...spec } };
+}
+
+/** The filter of a rule that names a RoutePolicy. */
+export function policyFilter(name: string): object {
+  return { type: 'ExtensionRef', extensionRef: { group: 'gateway.local', kind: 'RoutePolicy', name } };
+}
+
 interface Status {
   readonly conditions?: readonly Condition[];
   readonly listeners?: readonly (Conditions & { readonly name: string; readonly attachedRoutes: number })[];
