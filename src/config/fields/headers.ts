@@ -159,10 +159,10 @@ const variables = ['PROTOCOL', 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'] as cons
 
 export type HeaderVariable = (typeof variables)[number];
 
-/** Returns the first of Envoy's variables in a value that is not supported here, such as `%START_TIME%`. */
+/** Returns the first of Envoy's variables in a value that is not supported here, such as `%START_TIME%`. `%%` is none. */
 export function unsupportedVariable(value: string): string | undefined {
-  const known: readonly string[] = variables;
-  const found = value.match(/%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
+  const known: readonly string[] = ['', ...variables];
+  const found = value.match(/%%|%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
   return found.find((variable) => !known.includes(variable.slice(1, -1)));
 }
 

@@ -78,16 +78,18 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
   };
 }
 
+/** Of several values for a header, the first counts. */
 function headerFields(
   of: 'request' | 'response',
   { set = [], add = [], remove = [] }: HeaderModifierSpec = {},
 ): Readonly<Record<string, unknown>> {
   const added = [
-    ...set.map(({ name, value }) => [name, { value: literalValue(value), append: false }] as const),
-    ...add.map(({ name, value }) => [name, { value: literalValue(value), append: true }] as const),
+    ...set.map(({ name, value }) => [name.toLowerCase(), { value: literalValue(value), append: false }] as const),
+    ...add.map(({ name, value }) => [name.toLowerCase(), { value: literalValue(value), append: true }] as const),
   ];
+  const first = added.filter(([name], index) => added.findIndex(([other]) => other === name) === index);
   return {
-    ...(added.length > 0 && { [`add_${of}_headers`]: Object.fromEntries(added) }),
+    ...(added.length > 0 && { [`add_${of}_headers`]: Object.fromEntries(first) }),
     ...(remove.length > 0 && { [`remove_${of}_headers`]: remove }),
   };
 }
