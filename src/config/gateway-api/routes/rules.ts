@@ -16,7 +16,7 @@ import type { Problem } from '../status.ts';
 import type { Reach } from './attachments.ts';
 import { joinedHeaders, type ReadFilters, readFilters } from './filters.ts';
 import { type ReadMatch, readMatches } from './matches.ts';
-import { type BackendOf, noBackend, noService, readMirror, redirectShare, type Share, sharesOf } from './shares.ts';
+import { type BackendOf, noBackend, readMirror, redirectShare, type Share, sharesOf } from './shares.ts';
 
 /** The rules of a route. Plain data. */
 export interface RouteRules {
@@ -102,7 +102,13 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): Ro
       parts.reach.flatMap((reach) =>
         targets.map((share, shareIndex) =>
           documentOf(share, {
-            ...{ route, rule, filters, policy, match, reach, place },
+            route,
+            rule,
+            filters,
+            policy,
+            match,
+            reach,
+            place,
             gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach),
             name: nameOf(route, rule.name ?? parts.index + 1, targets.length > 1 ? shareIndex + 1 : undefined),
           }),
@@ -128,6 +134,7 @@ function joinPolicies(references: readonly ObjectReference[], { policyOf }: Rule
 }
 
 interface DocumentParts {
+  readonly route: ClusterObject;
   readonly rule: RuleSpec;
   readonly filters: ReadFilters;
   readonly policy: Policy;
@@ -139,7 +146,7 @@ interface DocumentParts {
 }
 
 function documentOf(share: Share, parts: DocumentParts): RouteDocument {
-  const { filters, policy, match, reach, place, gatewayRoute, name, rule } = parts;
+  const { route, filters, policy, match, reach, place, gatewayRoute, name, rule } = parts;
   const problem = policy.problem ?? share.problem;
   const own = { name, ...match.fields, ...hostFields(reach) };
   if (filters.redirect !== undefined) {
@@ -153,7 +160,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
       allowsCredentials: filters.allowsCredentials,
     };
   }
-  const fields = problem === undefined ? share.fields : noService;
+  const fields = problem === undefined ? share.fields : fieldsWithoutBackend(route);
   return {
     place,
     fields: {
@@ -171,6 +178,14 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
     hasFinalSlash: match.hasFinalSlash,
     allowsCredentials: filters.allowsCredentials,
   };
+}
+
+/** Stands for the service of a Mapping that calls none. */
+const noService = { service: 'nowhere.invalid' };
+
+/** Of a GRPCRoute, so that clients get a status of gRPC. */
+function fieldsWithoutBackend({ kind }: ClusterObject): Readonly<Record<string, unknown>> {
+  return kind === 'GRPCRoute' ? { ...noService, grpc: true } : noService;
 }
 
 /** Without a scheme, the port of another host is that of the listener. */

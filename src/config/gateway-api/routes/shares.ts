@@ -1,5 +1,4 @@
 /** How a rule shares the requests that it matches among its backends, and which of them it copies. */
-
 import type { BackendSpec, MirrorSpec } from '../specs.ts';
 import type { Problem } from '../status.ts';
 import type { Backend } from './backends.ts';
@@ -9,14 +8,12 @@ export type BackendOf = (spec: BackendSpec) => Backend;
 
 /** A part of the requests for a match, and where it goes. */
 export interface Share {
+  /** Those that call its backend. None if it has a problem, or calls nothing. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly filters: ReadFilters;
   readonly weight: number | undefined;
   readonly problem: Problem | undefined;
 }
-
-/** Stands for the service of a Mapping that calls none. */
-export const noService = { service: 'nowhere.invalid' };
 
 const noFilters = readFilters();
 
@@ -33,14 +30,14 @@ export const noBackend: Problem = {
 /** Requests for a backend that cannot be used get 500, as many of them as its weight says. */
 export function sharesOf(backends: readonly BackendSpec[] = [], backendOf: BackendOf): readonly Share[] {
   const total = backends.reduce((sum, { weight = 1 }) => sum + weight, 0);
-  if (total === 0) return [{ ...redirectShare, fields: noService, problem: noBackend }];
+  if (total === 0) return [{ ...redirectShare, problem: noBackend }];
   return backends
     .filter(({ weight = 1 }) => weight > 0)
     .map((backend) => {
       const found = backendOf(backend);
       const { weight = 1, filters } = backend;
       return {
-        fields: 'fields' in found ? found.fields : noService,
+        fields: 'fields' in found ? found.fields : {},
         filters: readFilters(filters, 'backend'),
         weight: weight === total ? undefined : (weight / total) * 100,
         problem: found.problem,
