@@ -1,14 +1,8 @@
 /** The backends of a rule: which Service gets which share of the requests, how it is called, and when it cannot be. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
-import {
-  grpcRoute,
-  httpRoute,
-  referenceGrant,
-  serviceObject,
-  withSpec,
-} from '../../support/kubernetes/gateway-objects.ts';
-import { createCluster, edge, mappingsOf, orders } from './cluster.ts';
+import { grpcRoute, httpRoute, serviceObject, withSpec } from '../../support/kubernetes/gateway-objects.ts';
+import { createCluster, edge, grantIn, mappingsOf, orders } from './cluster.ts';
 
 const cars = { name: 'cars', port: 80 };
 
@@ -130,28 +124,28 @@ describe('a backend that cannot be used', () => {
     [
       'has a grant of its own name in the namespace of the route',
       other,
-      [api, referenceGrant('default', httpRoutes, services)],
+      [api, grantIn('default', httpRoutes, services)],
       'RefNotPermitted',
       'no ReferenceGrant in the namespace other permits the use of Service other/api',
     ],
     [
       'has a grant for another kind of route',
       other,
-      [api, referenceGrant('other', { ...httpRoutes, kind: 'GRPCRoute' }, services)],
+      [api, grantIn('other', { ...httpRoutes, kind: 'GRPCRoute' }, services)],
       'RefNotPermitted',
       'no ReferenceGrant in the namespace other permits the use of Service other/api',
     ],
     [
       'has a grant for another namespace',
       other,
-      [api, referenceGrant('other', { ...httpRoutes, namespace: 'shop' }, services)],
+      [api, grantIn('other', { ...httpRoutes, namespace: 'shop' }, services)],
       'RefNotPermitted',
       'no ReferenceGrant in the namespace other permits the use of Service other/api',
     ],
     [
       'has a grant for another Service',
       other,
-      [api, referenceGrant('other', httpRoutes, { ...services, name: 'web' })],
+      [api, grantIn('other', httpRoutes, { ...services, name: 'web' })],
       'RefNotPermitted',
       'no ReferenceGrant in the namespace other permits the use of Service other/api',
     ],
@@ -169,7 +163,7 @@ describe('a backend that cannot be used', () => {
     ['this one', { ...services, name: 'api' }],
   ] as const)
     it(`can be of another namespace with a grant for ${what}`, async () => {
-      const others = [...edge, api, referenceGrant('other', httpRoutes, to)];
+      const others = [...edge, api, grantIn('other', httpRoutes, to)];
       const mappings = await mappingsOf([{ backendRefs: [other] }], { others });
       assert.deepEqual(mappings.map(shareOf), ['api.other:80']);
     });

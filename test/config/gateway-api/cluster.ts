@@ -13,6 +13,7 @@ import {
   conditionsIn,
   gateway,
   gatewayClass,
+  grant,
   httpListener,
   httpRoute,
   serviceObject,
@@ -97,6 +98,11 @@ export const edge: readonly KubernetesObject[] = [
   serviceObject('orders'),
   serviceObject('cars'),
 ];
+
+/** A ReferenceGrant of a namespace for objects of the Gateway API in another one. */
+export function grantIn(namespace: string, from: object, to: object): KubernetesObject {
+  return grant('grant', [{ group: 'gateway.networking.k8s.io', ...from }], [to], namespace);
+}
 
 /** The Mappings of a valid route with these rules, which call `orders` unless they say otherwise. */
 export async function mappingsOf(

@@ -1,17 +1,10 @@
 /** Which listeners of Gateways are served, with which certificates, and what the statuses say about the others. */
 import assert from 'node:assert/strict';
 import type { KubernetesObject } from '../../support/kubernetes/client.ts';
-import {
-  gateway,
-  gatewayClass,
-  httpListener,
-  httpRoute,
-  referenceGrant,
-  withSpec,
-} from '../../support/kubernetes/gateway-objects.ts';
+import { gateway, gatewayClass, httpListener, httpRoute, withSpec } from '../../support/kubernetes/gateway-objects.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
-import { createCluster, orders, edge as usualObjects } from './cluster.ts';
+import { createCluster, grantIn, orders, edge as usualObjects } from './cluster.ts';
 
 const httpsListener = { name: 'https', port: 443, protocol: 'HTTPS' };
 const route = httpRoute('shop', [{ backendRefs: [orders] }]);
@@ -236,10 +229,7 @@ describe('the certificate of a listener', () => {
     [
       'its grant is for Services',
       theirs,
-      () => [
-        secret('shop-tls', shop.cert, shop.key, 'shop'),
-        referenceGrant('shop', from, { group: '', kind: 'Service' }),
-      ],
+      () => [secret('shop-tls', shop.cert, shop.key, 'shop'), grantIn('shop', from, { group: '', kind: 'Service' })],
       'RefNotPermitted',
       /permits the use of/,
     ],
@@ -255,7 +245,7 @@ describe('the certificate of a listener', () => {
     });
 
   it('may be of another namespace with a grant', async () => {
-    const grant = referenceGrant('shop', from, { group: '', kind: 'Secret', name: 'shop-tls' });
+    const grant = grantIn('shop', from, { group: '', kind: 'Secret', name: 'shop-tls' });
     const others = [secret('shop-tls', shop.cert, shop.key, 'shop'), grant];
     assert.equal((await listen(listenerOf(theirs), { others })).ofListener, served);
   });

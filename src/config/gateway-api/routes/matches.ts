@@ -64,7 +64,10 @@ function grpcMatch({ method, headers }: MatchSpec): ReadMatch {
   };
 }
 
-/** The path of a call is `/package.Service/Method` (gRPC over HTTP2, Requests). */
+/**
+ * The path of a call is `/package.Service/Method` (gRPC over HTTP2, Requests). Unless the type says so, the API server has
+ * checked that the two names have no characters with a meaning in regular expressions but the dot of packages.
+ */
 function grpcPathFields({
   type = 'Exact',
   service = '',
@@ -74,11 +77,6 @@ function grpcPathFields({
     const [one, other] = [service, method].map((pattern) => (pattern === '' ? '[^/]+' : `(?:${pattern})`));
     return { prefix: `/${one}/${other}`, prefix_regex: true };
   }
-  if (service === '')
-    return method === '' ? { prefix: '/' } : { prefix: `/[^/]+/${literal(method)}`, prefix_regex: true };
+  if (service === '') return method === '' ? { prefix: '/' } : { prefix: `/[^/]+/${method}`, prefix_regex: true };
   return method === '' ? { prefix: `/${service}` } : { prefix: `/${service}/${method}`, prefix_exact: true };
-}
-
-function literal(text: string): string {
-  return text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
 }
