@@ -2,6 +2,7 @@
 import {
   type Configuration,
   type ConfigurationError,
+  callsService,
   formatRedirectHost,
   type RouteFacts,
   routeFacts,
@@ -33,7 +34,7 @@ interface CheckedRoute extends RouteFacts {
   readonly source: string;
   readonly prefix: string;
   readonly conditions: readonly string[];
-  /** Undefined for a redirect. */
+  /** Undefined for a redirect, and for a route of the Gateway API without a usable backend. */
   readonly service: string | undefined;
   readonly redirect: { readonly status: number; readonly host: string | undefined } | undefined;
   /** Whether the service is called in this process, where time-outs have no effect. */
@@ -78,15 +79,16 @@ export function checkedRoutes(
 ): CheckedRoutes {
   return {
     routes: listRoutes(configuration.mappings).map(({ mapping, conditions }): CheckedRoute => {
-      const { name, prefix, service, redirect, source } = mapping;
+      const { name, prefix, redirect, source } = mapping;
+      const service = callsService(mapping) ? mapping.service : undefined;
       return {
         name,
         source: formatSource(source),
         prefix,
         conditions,
-        service: redirect === undefined ? service : undefined,
+        service,
         redirect: redirect && { status: redirect.status, host: formatRedirectHost(redirect) },
-        in_process: redirect === undefined && isLocal(service),
+        in_process: service !== undefined && isLocal(service),
         ...routeFacts(mapping, configuration),
       };
     }),
@@ -188,7 +190,7 @@ function matchText({ prefix, conditions }: CheckedRoute): string {
 }
 
 function targetText({ service, redirect }: CheckedRoute): string {
-  if (redirect === undefined) return service ?? '';
+  if (redirect === undefined) return service ?? 'no backend (500)';
   return redirect.host === undefined
     ? `redirect (${redirect.status})`
     : `redirect to ${redirect.host} (${redirect.status})`;

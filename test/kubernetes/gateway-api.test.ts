@@ -11,10 +11,13 @@ import {
   gatewayClass,
   httpListener,
   httpRoute,
+  policyFilter,
+  serviceObject,
+  withSpec,
 } from '../support/kubernetes/gateway-objects.ts';
 import { definitionOf } from '../support/kubernetes/objects.ts';
 import { resolvesPods, runPods } from '../support/kubernetes/pods.ts';
-import { startServer } from '../support/programs/frontdesk-process.ts';
+import { runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
@@ -37,9 +40,8 @@ describeWithGatewayApi('Gateways of a cluster', () => {
 
   async function runService(name: string, status = 200): Promise<void> {
     const upstream = await startUpstream(servers, (res) => void res.writeHead(status).end());
-    const metadata = { name, namespace: 'default' };
-    await kubernetes.apply({ apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } });
-    await runPods(kubernetes, metadata, [upstream.port]);
+    await kubernetes.apply(serviceObject(name));
+    await runPods(kubernetes, { name }, [upstream.port]);
   }
 
   const statusIs = (expected: number, host: string, path = '/any') =>
@@ -81,12 +83,8 @@ describeWithGatewayApi('Gateways of a cluster', () => {
   it('asks the AuthService about routes, unless a RoutePolicy says otherwise', async () => {
     await runService('guard', 401);
     const guard = own('AuthService', 'guard', { auth_service: 'guard', proto: 'http' });
-    const bypass = {
-      type: 'ExtensionRef',
-      extensionRef: { group: 'gateway.local', kind: 'RoutePolicy', name: 'open' },
-    };
     const closed = httpRoute('closed', [{ backendRefs: [orders] }]);
-    const open = httpRoute('open', [{ backendRefs: [orders], filters: [bypass] }]);
+    const open = httpRoute('open', [{ backendRefs: [orders], filters: [policyFilter('open')] }]);
     await kubernetes.apply(guard, closed, open);
     await statusIs(401, 'closed.example');
     await statusIs(500, 'open.example');
@@ -98,11 +96,46 @@ describeWithGatewayApi('Gateways of a cluster', () => {
     await Promise.all([guard, closed, open].map(kubernetes.remove));
   });
 
+  it('lets check list routes with what is wrong, and explain say which rule a request gets, and why', async () => {
+    const broken = { name: 'none', port: 80, weight: 3 };
+    const rules = [
+      { matches: [{ path: { value: '/v1' } }], backendRefs: [orders, broken], filters: [policyFilter('small')] },
+      { matches: [{ path: { value: '/v1/old' } }], backendRefs: [broken] },
+    ];
+    const listed = httpRoute('listed', rules);
+    const lost = withSpec(httpRoute('lost', [{ backendRefs: [orders] }]), {
+      parentRefs: [{ name: 'edge', sectionName: 'none' }],
+    });
+    await kubernetes.apply(own('RoutePolicy', 'small', { max_request_bytes: 7 }), listed, lost);
+    const env = { KUBECONFIG: await kubernetes.kubeconfig(adminToken), ...settings };
+    const run = async (...args: readonly string[]) => runFrontdesk([...args, '--kubernetes'], { env, cwd: '/' });
+
+    const checked = await run('check');
+    assert.equal(checked.code, 0);
+    const text = checked.stdout + checked.stderr;
+    assert.match(text, /HTTPRoute default\/lost {2}the Gateway has no listener none\n/);
+    assert.match(text, /HTTPRoute default\/listed {2}there is no Service default\/none\n/);
+    assert.match(text, /^\/v1 .* 25 % +-> +orders\.default:80 .* httproute\/default\/listed\/1\/1, /m);
+    assert.match(text, /^\/v1 .* 75 % +-> +no backend \(500\) .* httproute\/default\/listed\/1\/2, /m);
+    assert.match(text, /^ +sets +max_request_bytes: 7$/m);
+    assert.match(text, /set bypass_auth: true in .* RoutePolicies of the routes, that are open on purpose/);
+
+    const share = (await run('explain', 'GET', 'http://listed.example/v1/a')).stdout;
+    assert.match(
+      share,
+      /source +HTTPRoute default\/listed\n +matches +\/v1 {2}over http {2}host listed.example {2}25 %\n/,
+    );
+    assert.match(share, /body +at most 7 bytes\n/);
+    const fault = (await run('explain', 'GET', 'http://listed.example/v1/old')).stdout;
+    assert.match(fault, /rejected with 500 \(no-backend\): there is no Service default\/none\n/);
+    await Promise.all([listed, lost].map(kubernetes.remove));
+  });
+
   it('does not count a Gateway of a namespace that is not trusted', async () => {
     const team = await kubernetes.createNamespace('team');
     const own = gateway('own', [httpListener], team);
     const route = httpRoute('theirs', [{ backendRefs: [orders] }], team);
-    await kubernetes.apply(own, { ...route, spec: { ...Object(route['spec']), parentRefs: [{ name: 'own' }] } });
+    await kubernetes.apply(own, withSpec(route, { parentRefs: [{ name: 'own' }] }));
     await conditionsAre(
       own,
       'Accepted=False (NotTrusted) Programmed=False (Invalid)',

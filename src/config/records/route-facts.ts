@@ -106,12 +106,17 @@ function fieldsOf(mapping: Mapping): Readonly<Record<string, FieldValue>> {
     addResponseHeaders: responseHeaders.add.map(({ name }) => name),
     removeResponseHeaders: responseHeaders.remove,
   };
-  const plain = Object.entries(mappingDefaults).flatMap(([key, usual]) => {
+  const plain = Object.entries(defaultsFor(mapping)).flatMap(([key, usual]) => {
     const value: unknown = Reflect.get(mapping, key);
     return described.has(key) || isDeepStrictEqual(value, usual) ? [] : [[key, shown(value)] as const];
   });
   const rules = Object.entries(headerRules).filter(([, names]) => names.length > 0);
   return Object.fromEntries([...plain, ...rules].map(([key, value]) => [fieldName(key), value]));
+}
+
+/** A route of the Gateway API leaves the path as it is. */
+function defaultsFor({ gatewayRoute }: Mapping): Partial<Mapping> {
+  return gatewayRoute === undefined ? mappingDefaults : { ...mappingDefaults, rewrite: '' };
 }
 
 function fieldName(key: string): string {
