@@ -66,7 +66,7 @@ export function createCluster(options: Partial<GatewayApiOptions> = {}) {
     const isRecord = ({ apiVersion }: ClusterObject) => apiVersion === 'gateway.local/v1';
     const records = all.filter(isRecord);
     const others = all.filter((object) => !isRecord(object));
-    const { routes, certificates, notices, statusesWith } = gatewayApi.resolve(others, records);
+    const { routes, certificates, notices, statusesWith } = await gatewayApi.resolve(others, records);
     const accepted = await acceptance.accept([...records, ...routes].sort(byAge));
     const statuses = new Map(statusesWith(accepted.verdicts).map(({ object, status }) => [object.uid, status]));
     const statusOf = (object: KubernetesObject) => statuses.get(uidOf(object));

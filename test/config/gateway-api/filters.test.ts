@@ -182,18 +182,18 @@ describe('a route with a filter that is not supported', () => {
 
   for (const [rule, message] of [
     [{ filters: [{ type: 'ExternalAuth' }] }, 'a filter of the type ExternalAuth in a rule is not supported'],
-    [{ filters: [headers, headers] }, 'several filters of the type RequestHeaderModifier are not supported'],
-    [{ filters: [mirror, mirror] }, 'several filters of the type RequestMirror are not supported'],
+    [{ filters: [headers, headers] }, 'a second filter of the type RequestHeaderModifier is not supported'],
+    [{ filters: [mirror, mirror] }, 'a second filter of the type RequestMirror is not supported'],
     [
       { filters: [{ type: 'RequestRedirect', requestRedirect: {} }, rewrite], backendRefs: [] },
-      'RequestRedirect excludes URLRewrite',
+      'a filter of the type URLRewrite beside RequestRedirect is not supported',
     ],
     [
       { backendRefs: [{ ...orders, filters: [rewrite] }] },
       'a filter of the type URLRewrite in a backend is not supported',
     ],
     [{ matches, filters: [prefix] }, 'replacePrefixMatch needs a PathPrefix'],
-    [{ retry: { attempts: 2 } }, 'retry'],
+    [{ retry: { attempts: 2 } }, 'retry is not supported'],
   ] as const)
     it(`is refused: ${message}`, async () => {
       const route = httpRoute('shop', [{ backendRefs: [orders] }, { backendRefs: [orders], ...rule }]);

@@ -174,6 +174,6 @@ describe('the status of a route', () => {
   it('has a notice beside it for each parent that it does not attach to', async () => {
     const parentRefs = [{ name: 'edge' }, { name: 'edge', sectionName: 'none' }];
     const { notices } = await createCluster()(...edge, withSpec(httpRoute('shop', [rule]), { parentRefs }));
-    assert.deepEqual(notices, ['HTTPRoute default/shop: the Gateway has no listener none']);
+    assert.deepEqual(notices, ['HTTPRoute default/shop: the Gateway has no listener none, but http (80)']);
   });
 });

@@ -73,7 +73,7 @@ describeWithGatewayApi('the examples of config/gateway-api.md', () => {
     const all = [...named, ...objects];
     const records = all.filter(({ apiVersion }) => apiVersion === 'gateway.local/v1');
     const rest = all.filter((object) => !records.includes(object));
-    const { routes, notices } = createGatewayApi({ trusted, addresses: [], ports }).resolve(rest, records);
+    const { routes, notices } = await createGatewayApi({ trusted, addresses: [], ports }).resolve(rest, records);
     const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
     const { verdicts } = await createObjectAcceptance({ ...options, trusted }).accept([...records, ...routes]);
     assert.ok(routes.length > 0);
