@@ -113,7 +113,7 @@ describeWithGatewayApi('Gateways of a cluster', () => {
     const checked = await run('check');
     assert.equal(checked.code, 0);
     const text = checked.stdout + checked.stderr;
-    assert.match(text, /HTTPRoute default\/lost {2}the Gateway has no listener none\n/);
+    assert.match(text, /HTTPRoute default\/lost {2}the Gateway has no listener none, but http \(80\)\n/);
     assert.match(text, /HTTPRoute default\/listed {2}there is no Service default\/none\n/);
     assert.match(text, /^\/v1 .* 25 % +-> +orders\.default:80 .* httproute\/default\/listed\/1\/1, /m);
     assert.match(text, /^\/v1 .* 75 % +-> +no backend \(500\) .* httproute\/default\/listed\/1\/2, /m);
