@@ -1,0 +1,150 @@
+/** What routes and policies of a namespace that is not trusted cannot do. */
+import assert from 'node:assert/strict';
+import { type ClusterObject, createGatewayApi, createObjectAcceptance, type Mapping } from '#config';
+import { clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
+import { gateway, gatewayClass, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
+
+const trusted = ['default'];
+const allowedRoutes = { namespaces: { from: 'All' } };
+const edge = objectOf(gateway('edge', [{ name: 'http', port: 80, protocol: 'HTTP', allowedRoutes }]));
+const services = ['default/orders', 'evil/own', 'evil/localhost', 'evil/auth', 'evil/frontdesk', '10/own'].map((path) =>
+  clusterObject('Service', path, { spec: { ports: [{ port: 80 }] } }, 'v1'),
+);
+const usual = [objectOf(gatewayClass), edge, ...services];
+
+async function accept(
+  rule: object,
+  records: readonly ClusterObject[] = [],
+  namespace = 'evil',
+  more: readonly ClusterObject[] = [],
+) {
+  const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
+  const route = objectOf(httpRoute('shop', [rule], namespace));
+  const { routes, certificates } = await api.resolve([...usual, ...more, route], records);
+  const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
+  const accepted = await createObjectAcceptance({ ...options, trusted }).accept([...records, ...routes]);
+  return { ...accepted, certificates };
+}
+
+/** What a Mapping calls, as whom, and why it calls nothing. */
+function outcomeOf({ service, authService, bypassAuth, shadow, refusal, gatewayRoute }: Mapping): string {
+  if (refusal !== undefined) return 'refused';
+  if (gatewayRoute?.fault !== undefined) return 'no backend';
+  const auth = bypassAuth ? 'open' : authService === undefined ? '' : `as ${authService}`;
+  return [service, auth, shadow ? 'shadow' : ''].filter((word) => word !== '').join(' ');
+}
+
+const outcomes = async (...given: Parameters<typeof accept>) =>
+  (await accept(...given)).records.mappings.map(outcomeOf);
+
+const own = [{ name: 'own', port: 80 }];
+const filterOf = (name: string, fields: object = {}) => ({
+  type: 'ExtensionRef',
+  extensionRef: { group: 'gateway.local', kind: 'RoutePolicy', name, ...fields },
+});
+
+describe('a route of a namespace that is not trusted', () => {
+  for (const [what, backend, expected] of [
+    ['calls a Service of its own', {}, 'own.evil:80'],
+    ['does not call one of another namespace', { name: 'orders', namespace: 'default' }, 'no backend'],
+    ['calls one with the name of this machine', { name: 'localhost' }, 'localhost.evil:80'],
+    ['calls one with the name of a module', { name: 'auth' }, 'auth.evil:80'],
+    ['calls one with the name of frontdesk', { name: 'frontdesk' }, 'frontdesk.evil:80'],
+    ['calls nothing outside of the cluster', { name: 'example.com' }, 'no backend'],
+    ['calls no other kind', { kind: 'Pod' }, 'no backend'],
+  ] as const)
+    it(what, async () => {
+      assert.deepEqual(await outcomes({ backendRefs: [{ ...own[0], ...backend }] }), [expected]);
+    });
+
+  it('calls a Service in a namespace that is a number by a name that is no address', async () => {
+    assert.deepEqual(await outcomes({ backendRefs: own }, [], '10'), ['own.10.svc:80']);
+  });
+
+  it('copies no request to a Service of another namespace', async () => {
+    const backendRef = { name: 'orders', namespace: 'default', port: 80 };
+    const filters = [{ type: 'RequestMirror', requestMirror: { backendRef } }];
+    assert.deepEqual(await outcomes({ backendRefs: own, filters }), ['own.evil:80']);
+  });
+
+  it('must not lead to this machine, whatever DNS says', async () => {
+    const { records } = await accept({ backendRefs: own });
+    assert.deepEqual(
+      records.mappings.map(({ isUntrusted }) => isUntrusted),
+      [true],
+    );
+  });
+
+  it('does not have the policy of another namespace', async () => {
+    const open = resource('RoutePolicy', 'default/open', { bypass_auth: true });
+    for (const filter of [filterOf('open'), filterOf('open', { namespace: 'default' }), filterOf('default/open')])
+      assert.deepEqual(await outcomes({ backendRefs: own, filters: [filter] }, [open]), ['no backend']);
+  });
+
+  it('does not name an AuthService that is not of a trusted namespace', async () => {
+    for (const auth_service of ['own', 'own.evil', 'tokens.shop', 'tokens']) {
+      const records = [
+        resource('AuthService', 'default/auth', { auth_service: 'frontdesk:auth' }),
+        resource('AuthService', 'evil/own', { auth_service: 'own', default: false }),
+        resource('AuthService', 'shop/tokens', { auth_service: 'own', default: false }),
+        resource('RoutePolicy', 'evil/mine', { auth_service }),
+      ];
+      assert.deepEqual(await outcomes({ backendRefs: own, filters: [filterOf('mine')] }, records), ['refused']);
+    }
+  });
+});
+
+describe('a route beside guards that are refused', () => {
+  const rule = { backendRefs: own };
+  const wrong = { auth_service: 'frontdesk:auth', proto: 3 };
+
+  it('is closed without the default AuthService, unless it does not need one', async () => {
+    const auth = resource('AuthService', 'default/auth', wrong);
+    const open = resource('RoutePolicy', 'evil/open', { bypass_auth: true });
+    assert.deepEqual(await outcomes(rule, [auth]), ['refused']);
+    assert.deepEqual(await outcomes({ ...rule, filters: [filterOf('open')] }, [auth, open]), ['own.evil:80 open']);
+  });
+
+  it('is closed without the AuthService of its own namespace, but not without that of another one', async () => {
+    assert.deepEqual(await outcomes(rule, [resource('AuthService', 'evil/auth', wrong)]), ['refused']);
+    assert.deepEqual(await outcomes(rule, [resource('AuthService', 'shop/auth', wrong)]), ['own.evil:80']);
+  });
+
+  it('is closed without the RateLimitService that would reject what it cannot count', async () => {
+    const limits = resource('RateLimitService', 'default/limits', {
+      service: 'frontdesk:ratelimit',
+      failure_mode_deny: true,
+      timeout_ms: 'x',
+    });
+    const policy = resource('RoutePolicy', 'evil/few', {
+      labels: { gateway: [{ orders: [{ generic_key: { value: 'a' } }] }] },
+    });
+    assert.deepEqual(await outcomes({ ...rule, filters: [filterOf('few')] }, [limits, policy]), ['refused']);
+  });
+
+  it('is closed if it is open, and the match of another object of its namespace cannot be read', async () => {
+    const open = resource('RoutePolicy', 'evil/open', { bypass_auth: true });
+    const unknown = resource('Mapping', 'evil/guarded', { prefix: 3, service: 'own' });
+    assert.deepEqual(await outcomes({ ...rule, filters: [filterOf('open')] }, [open, unknown]), ['refused']);
+  });
+});
+
+describe('a Gateway of a namespace that is not trusted', () => {
+  it('serves no route, and its Secret is used for nothing', async () => {
+    const https = { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'own' }] } };
+    const mine = objectOf(gateway('mine', [https, { name: 'http', port: 80, protocol: 'HTTP' }], 'evil'));
+    const secret = clusterObject('Secret', 'evil/own', { data: {} }, 'v1');
+    const route = objectOf(httpRoute('shop', [{ backendRefs: own }], 'evil'));
+    const value = { spec: { parentRefs: [{ name: 'mine' }], hostnames: ['victim.example'] } };
+    const { records, certificates } = await accept({ backendRefs: own }, [], 'evil', [
+      mine,
+      secret,
+      { ...route, uid: 'other', value },
+    ]);
+    assert.deepEqual(
+      records.mappings.map(({ host }) => host && 'value' in host && host.value),
+      ['shop.example'],
+    );
+    assert.deepEqual(certificates, []);
+  });
+});
