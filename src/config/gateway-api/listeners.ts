@@ -64,6 +64,9 @@ export function readListener(gateway: ClusterObject, spec: ListenerSpec, parts: 
   };
 }
 
+/** `options` are those of other implementations. */
+const tlsMembers: readonly string[] = ['mode', 'certificateRefs', 'options'];
+
 function refusalOf({ protocol, port, tls }: ListenerSpec, ports: ServedPorts): Problem | undefined {
   if (protocol !== 'HTTP' && protocol !== 'HTTPS') {
     const message = `the protocol ${protocol} is not supported`;
@@ -71,6 +74,12 @@ function refusalOf({ protocol, port, tls }: ListenerSpec, ports: ServedPorts): P
   }
   if (protocol === 'HTTPS' && tls?.mode === 'Passthrough')
     return { reason: 'UnsupportedValue', message: 'tls.mode Passthrough is not supported', remedy: 'Use Terminate.' };
+  // Older definitions let a listener ask clients for certificates here. To leave that out would let everybody in.
+  const foreign = Object.keys(tls ?? {}).find((name) => !tlsMembers.includes(name));
+  if (foreign !== undefined) {
+    const remedy = 'Remove it. TLS_CLIENT_CA asks all clients for certificates.';
+    return { reason: 'UnsupportedValue', message: `tls.${foreign} is not supported`, remedy };
+  }
   const served = protocol === 'HTTP' ? ports.http : ports.https;
   if (served.includes(port)) return undefined;
   const message = `this frontdesk does not serve ${protocol} at the port ${port}`;

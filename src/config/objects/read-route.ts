@@ -1,5 +1,6 @@
 /** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
 import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
+import { rewriteFault } from '../fields/paths.ts';
 import { rulesOf } from '../gateway-api/resolve.ts';
 import type { RouteDocument } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
@@ -37,9 +38,12 @@ export function readRoute(object: ClusterObject): RoutePart {
 
 function readOne(document: RouteDocument, file: string) {
   const result = readRecord(configDocument(document, file));
-  if (result.ok && result.record.kind === 'Mapping') return { record: withRoute(result.record, document), errors: [] };
-  const errors = result.ok ? [] : result.errors;
-  return { record: undefined, errors: errors.map((one) => ({ ...one, message: `${document.place}: ${one.message}` })) };
+  const fault = rewriteFault(document.gatewayRoute.fullPath ?? '');
+  const ofPath = fault === undefined ? [] : [fileError(file, `replaceFullPath ${fault.message}`, fault.remedy)];
+  const found = [...(result.ok ? [] : result.errors), ...ofPath];
+  const errors = found.map((one) => ({ ...one, message: `${document.place}: ${one.message}` }));
+  const isMapping = errors.length === 0 && result.ok && result.record.kind === 'Mapping';
+  return { record: isMapping ? withRoute(result.record, document) : undefined, errors };
 }
 
 function configDocument({ fields }: RouteDocument, file: string): ConfigDocument {

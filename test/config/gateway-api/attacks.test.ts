@@ -148,3 +148,35 @@ describe('a Gateway of a namespace that is not trusted', () => {
     assert.deepEqual(certificates, []);
   });
 });
+
+describe('what other versions of the definitions can say', () => {
+  it('is refused where leaving out a condition would match more requests', async () => {
+    const matches = [{ path: { value: '/admin' }, cookies: [{ name: 'a', value: 'b' }] }];
+    assert.deepEqual(await outcomes({ backendRefs: own, matches }), ['refused']);
+  });
+
+  it('is not served where it would ask clients for certificates', async () => {
+    const tls = { certificateRefs: [{ name: 'own' }], frontendValidation: { caCertificateRefs: [{ name: 'ca' }] } };
+    const listener = { name: 'https', port: 443, protocol: 'HTTPS', tls, allowedRoutes };
+    const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
+    const mutual = objectOf(gateway('edge', [listener]));
+    const { notices } = await api.resolve([objectOf(gatewayClass), mutual], []);
+    assert.match(notices[0]?.message ?? '', /^listener https: tls\.frontendValidation is not supported$/);
+  });
+});
+
+describe('a path that a route sends instead of that of the client', () => {
+  for (const replaceFullPath of [
+    '/../admin',
+    '/a?admin=1',
+    '/a#b',
+    '/a\r\nx-evil: 1',
+    '/a\\b',
+    '//evil.example',
+    'evil',
+  ])
+    it(`is refused if it is not one: ${JSON.stringify(replaceFullPath)}`, async () => {
+      const filters = [{ type: 'URLRewrite', urlRewrite: { path: { type: 'ReplaceFullPath', replaceFullPath } } }];
+      assert.deepEqual(await outcomes({ backendRefs: own, filters }), ['refused']);
+    });
+});

@@ -59,6 +59,9 @@ export interface RuleParts {
 /** Far more than any team has. The rest would fill the memory. */
 const documentsMax = 2_000;
 
+/** A condition that is left out would match more requests than meant. */
+const matchMembers: readonly string[] = ['path', 'method', 'headers', 'queryParams'];
+
 const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRefs', 'timeouts'];
 
 export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
@@ -118,6 +121,9 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): Ro
     isPartial,
     unsupported: [
       ...Object.keys(rule).flatMap((name) => (ruleMembers.includes(name) ? [] : `${name} is not supported`)),
+      ...(rule.matches ?? []).flatMap((match) =>
+        Object.keys(match).flatMap((name) => (matchMembers.includes(name) ? [] : `matches: ${name} is not supported`)),
+      ),
       ...filters.unsupported,
       ...shares.flatMap(({ filters: { unsupported } }) => unsupported),
       ...(filters.path?.type === 'ReplacePrefixMatch' && !isPrefix ? ['replacePrefixMatch needs a PathPrefix'] : []),
