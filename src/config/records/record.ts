@@ -63,8 +63,17 @@ export function readRecord(document: ConfigDocument): RecordResult {
   const read = readers.get(typeof kind === 'string' ? kind : '');
   if (read === undefined) return rejected(document, [isDomain(value) ? limitsElsewhere : unknownKind(kind)]);
   const result = read(value, { file: document.file, line: document.lineAt([]) });
-  const faults = [...(document.faults ?? []), ...(result.ok ? [] : result.faults)];
+  const faults = [...(document.faults ?? []), ...(result.ok ? unusableNames(value) : result.faults)];
   return result.ok && faults.length === 0 ? result : rejected(document, faults);
+}
+
+/** JavaScript has a use of its own for this name, so that a condition on a header with it would be left out. */
+function unusableNames(value: unknown, path: readonly PropertyKey[] = []): readonly PlacedFault[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const message = '__proto__ is not a name that can be used';
+  if (Object.hasOwn(value, '__proto__'))
+    return [{ path: [...path, '__proto__'], message, remedy: 'Choose another name.' }];
+  return Object.entries(value).flatMap(([name, inner]) => unusableNames(inner, [...path, name]));
 }
 
 /** Reports whether the value is meant for `ratelimit/`. */

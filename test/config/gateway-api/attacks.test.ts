@@ -149,6 +149,27 @@ describe('a Gateway of a namespace that is not trusted', () => {
   });
 });
 
+describe('a condition on a header that JavaScript has a use of its own for', () => {
+  const spec = { prefix: '/', service: 'own', bypass_auth: true };
+  const name = '__proto__';
+  const named = JSON.parse(`{ "${name}": "secret" }`);
+
+  for (const fields of [{ headers: named }, { regex_headers: named }, { query_parameters: named }])
+    it(`refuses a record, which would be open without it: ${Object.keys(fields)}`, async () => {
+      const records = [resource('Mapping', 'evil/open', { ...spec, ...fields })];
+      const { verdicts } = await accept({ backendRefs: own }, records);
+      assert.deepEqual(
+        verdicts.map(({ state, errors }) => [state, ...errors.map(({ message }) => message)]),
+        [['refused', '__proto__ is not a name that can be used'], ['accepted']],
+      );
+    });
+
+  for (const match of [{ headers: [{ name, value: 'secret' }] }, { queryParams: [{ name, value: 'secret' }] }])
+    it(`refuses a route: ${Object.keys(match)}`, async () => {
+      assert.deepEqual(await outcomes({ backendRefs: own, matches: [match] }), []);
+    });
+});
+
 describe('what other versions of the definitions can say', () => {
   it('is refused where leaving out a condition would match more requests', async () => {
     const matches = [{ path: { value: '/admin' }, cookies: [{ name: 'a', value: 'b' }] }];
