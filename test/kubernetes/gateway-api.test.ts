@@ -131,6 +131,27 @@ describeWithGatewayApi('Gateways of a cluster', () => {
     await Promise.all([listed, lost].map(kubernetes.remove));
   });
 
+  it('serves nothing without the class or the Gateway, and says so', async () => {
+    const route = httpRoute('late', [{ backendRefs: [orders] }]);
+    const edge = gateway('edge', [httpListener]);
+    await kubernetes.apply(route);
+    await conditionsAre(route, 'edge: Accepted ResolvedRefs');
+    await kubernetes.remove(gatewayClass);
+    await statusIs(404, 'late.example');
+    await conditionsAre(
+      edge,
+      'Accepted=False (Pending) Programmed=False (Invalid)',
+      'http: Accepted=False (Pending) ResolvedRefs Programmed=False (Invalid), 0 attached',
+    );
+    await conditionsAre(route, 'edge: Accepted=False (NoMatchingParent) ResolvedRefs');
+    await kubernetes.remove(edge);
+    await conditionsAre(route);
+    await kubernetes.apply(gatewayClass, edge);
+    await statusIs(200, 'late.example');
+    await conditionsAre(route, 'edge: Accepted ResolvedRefs');
+    await kubernetes.remove(route);
+  });
+
   it('does not count a Gateway of a namespace that is not trusted', async () => {
     const team = await kubernetes.createNamespace('team');
     const own = gateway('own', [httpListener], team);
