@@ -20,7 +20,7 @@ import {
 import { createGrants } from './grants.ts';
 import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
 import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
-import { type Attachment, attachmentsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
+import { type Attachment, attachmentsOf, type LabelsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
 import { readBackend } from './routes/backends.ts';
 import { type Policy, type RouteRules, readRules } from './routes/rules.ts';
 import { controllerName, type GatewaySpec, type ObjectReference, specOf } from './specs.ts';
@@ -178,9 +178,10 @@ function keyOf(kind: string, namespace: string, name: string): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-function labelsOf(namespace: ClusterObject | undefined): Readonly<Record<string, string>> {
-  const value = namespace?.value as { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
-  return value?.metadata?.labels ?? {};
+function labelsOf(namespace: ClusterObject | undefined): ReturnType<LabelsOf> {
+  if (namespace === undefined) return undefined;
+  const { metadata } = namespace.value as { readonly metadata?: { readonly labels?: ReturnType<LabelsOf> } };
+  return metadata?.labels ?? {};
 }
 
 function withRules({ object, rules }: ReadRoute, before: ClusterObject | undefined): ClusterObject {

@@ -148,6 +148,11 @@ describe('allowedRoutes', () => {
     'NotAllowedByListeners',
   );
   check(
+    'selects by labels that a namespace does not have none that has not been read',
+    { listeners: from('Selector', { matchExpressions: [{ key: 'team', operator: 'DoesNotExist' }] }), route: theirs },
+    'NotAllowedByListeners',
+  );
+  check(
     'without a selector selects nothing',
     { listeners: from('Selector'), route: theirs, namespaces: labelled },
     'NotAllowedByListeners',

@@ -22,7 +22,8 @@ export interface OwnGateway {
   readonly listeners: readonly Listener[];
 }
 
-export type LabelsOf = (namespace: string) => Readonly<Record<string, string>>;
+/** Undefined for a namespace that has not been read. */
+export type LabelsOf = (namespace: string) => Readonly<Record<string, string>> | undefined;
 
 export function attachmentsOf(
   route: ClusterObject,
@@ -59,7 +60,8 @@ function isAllowed(route: ClusterObject, { gateway, spec, kinds }: Listener, lab
   const { from = 'Same', selector } = spec.allowedRoutes?.namespaces ?? {};
   if (from === 'All') return true;
   if (from === 'Same') return route.namespace === gateway.namespace;
-  return from === 'Selector' && selector !== undefined && selects(selector, labelsOf(route.namespace));
+  const labels = from === 'Selector' ? labelsOf(route.namespace) : undefined;
+  return labels !== undefined && selector !== undefined && selects(selector, labels);
 }
 
 type Steps = readonly [allowed: readonly Listener[], sharing: readonly Listener[], usable: readonly Listener[]];
