@@ -3,7 +3,7 @@ import type { ClusterObject } from '../objects/object.ts';
 import { certificateFault, type KeyPair } from '../tls/pem.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { type Grants, notPermitted, wholeReference } from './grants.ts';
-import { gatewayApiGroup, type ListenerSpec, type RouteKind } from './specs.ts';
+import { gatewayApiGroup, type ListenerSpec, type RouteKind, routeKinds } from './specs.ts';
 import type { Problem } from './status.ts';
 
 /** The ports of Gateways that this process serves. */
@@ -42,8 +42,6 @@ export interface ListenerParts {
 
 /** The reason of Gateways in namespaces that are not trusted. */
 export const notTrusted = 'NotTrusted';
-
-const routeKinds: readonly RouteKind[] = ['HTTPRoute', 'GRPCRoute'];
 
 export function readListener(gateway: ClusterObject, spec: ListenerSpec, parts: ListenerParts): Listener {
   const scheme = spec.protocol === 'HTTPS' ? 'https' : 'http';

@@ -1,5 +1,4 @@
 /** Makes records and certificates of a cluster's Gateways and routes, and says what their status has to be. */
-import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '#foundation';
 import { type ConfigurationError, type Fault, fileError, valueAt } from '../errors.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
@@ -22,8 +21,8 @@ import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
 import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
 import { type Attachment, attachmentsOf, type LabelsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
 import { readBackend } from './routes/backends.ts';
-import { type Policy, type RouteRules, readRules } from './routes/rules.ts';
-import { controllerName, type GatewaySpec, type ObjectReference, specOf } from './specs.ts';
+import { type Policy, type RouteRules, readRules, rulesOf, withRules } from './routes/rules.ts';
+import { controllerName, type GatewaySpec, isRoute, type ObjectReference, specOf } from './specs.ts';
 import { conditionOf, type DesiredStatus, type Problem } from './status.ts';
 import { unknownNames } from './unknown-names.ts';
 
@@ -53,15 +52,6 @@ export interface GatewayApi {
   ) => Promise<ResolvedGatewayApi>;
   /** Resolves an earlier version of a route with what the last call of `resolve` has found. */
   readonly renew: (route: ClusterObject) => ClusterObject;
-}
-
-export function isRoute({ kind }: ClusterObject): boolean {
-  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
-}
-
-/** The rules of a route that was resolved. */
-export function rulesOf({ value }: ClusterObject): RouteRules {
-  return (value as { readonly rules: RouteRules }).rules;
 }
 
 /** A route that is resolved to the same rules as before is the same object as before. */
@@ -182,12 +172,6 @@ function labelsOf(namespace: ClusterObject | undefined): ReturnType<LabelsOf> {
   if (namespace === undefined) return undefined;
   const { metadata } = namespace.value as { readonly metadata?: { readonly labels?: ReturnType<LabelsOf> } };
   return metadata?.labels ?? {};
-}
-
-function withRules({ object, rules }: ReadRoute, before: ClusterObject | undefined): ClusterObject {
-  if (before !== undefined && before.createdAt === object.createdAt && isDeepStrictEqual(rulesOf(before), rules))
-    return before;
-  return { ...object, value: { ...Object(object.value), rules } };
 }
 
 /** Keeps the last valid version of each policy. */

@@ -6,7 +6,13 @@ export const gatewayApiGroup = 'gateway.networking.k8s.io';
 /** The GatewayClasses with this controller are frontdesk's. */
 export const controllerName = 'gateway.local/gateway-controller';
 
-export type RouteKind = 'HTTPRoute' | 'GRPCRoute';
+export const routeKinds = ['HTTPRoute', 'GRPCRoute'] as const;
+
+export type RouteKind = (typeof routeKinds)[number];
+
+export function isRoute({ kind }: ClusterObject): boolean {
+  return routeKinds.some((one) => one === kind);
+}
 
 export interface GatewayClassSpec {
   readonly controllerName: string;

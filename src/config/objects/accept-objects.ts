@@ -1,7 +1,7 @@
 /** Accepts or refuses each object of a cluster by itself, so that the mistake of one team stops nobody else. */
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import type { ConfigurationError, Fault } from '../errors.ts';
-import { isRoute } from '../gateway-api/resolve.ts';
+import { isRoute } from '../gateway-api/specs.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import type { AuthService } from '../records/auth-service.ts';

@@ -1,8 +1,7 @@
 /** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
 import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
 import { rewriteFault } from '../fields/paths.ts';
-import { rulesOf } from '../gateway-api/resolve.ts';
-import type { RouteDocument } from '../gateway-api/routes/rules.ts';
+import { type RouteDocument, rulesOf } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
 import type { Mapping } from '../records/mapping.ts';
 import { readRecord } from '../records/record.ts';

@@ -116,7 +116,7 @@ interface Place {
   readonly otherHosts: readonly string[];
 }
 
-const usualPorts = { http: 80, https: 443 };
+const defaultPorts = { http: 80, https: 443 };
 
 /**
  * A request belongs to the listener with the most specific hostname, and reaches only what is attached there: who may attach
@@ -172,7 +172,7 @@ function joinedPlaces(places: readonly Place[]): readonly Reach[] {
       hostname: first.hostname,
       otherHosts: commonHosts(places),
       scheme: onlyOne(listeners.map(({ scheme }) => scheme)),
-      port: onlyOne(listeners.map(({ scheme, spec }) => (spec.port === usualPorts[scheme] ? undefined : spec.port))),
+      port: onlyOne(listeners.map(({ scheme, spec }) => (spec.port === defaultPorts[scheme] ? undefined : spec.port))),
     },
   ];
 }

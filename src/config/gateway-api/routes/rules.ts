@@ -1,4 +1,5 @@
 /** The rules of a route as Mappings that are still to be read: one for each match, hostname and backend. */
+import { isDeepStrictEqual } from 'node:util';
 import { isMap } from '#foundation';
 import { parseDuration } from '../../fields/values.ts';
 import type { ClusterObject } from '../../objects/object.ts';
@@ -54,6 +55,21 @@ export interface RuleParts {
   readonly reach: readonly Reach[];
   readonly backendOf: BackendOf;
   readonly policyOf: (reference: ObjectReference) => Policy;
+}
+
+/** Returns a route with its rules, for the acceptance: the same object as before, if they have not changed. */
+export function withRules(
+  { object, rules }: { readonly object: ClusterObject; readonly rules: RouteRules },
+  before: ClusterObject | undefined,
+): ClusterObject {
+  if (before !== undefined && before.createdAt === object.createdAt && isDeepStrictEqual(rulesOf(before), rules))
+    return before;
+  return { ...object, value: { ...Object(object.value), rules } };
+}
+
+/** The rules of a route that `withRules` has returned. */
+export function rulesOf({ value }: ClusterObject): RouteRules {
+  return (value as { readonly rules: RouteRules }).rules;
 }
 
 /** Far more than any team has. The rest would fill the memory. */
