@@ -54,7 +54,7 @@ export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/re
 export type { Sticky } from './fields/sticky.ts';
 export type { GatewayRoute } from './gateway-api/gateway-route.ts';
 export { createGatewayApi } from './gateway-api/resolve.ts';
-export { controllerName } from './gateway-api/specs.ts';
+export { controllerName, gatewayApiGroup } from './gateway-api/specs.ts';
 export type { Condition, DesiredStatus } from './gateway-api/status.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';

@@ -1,7 +1,5 @@
 /** The kinds of the Gateway API that are read, and how their paths name them. */
 
-export const gatewayApiGroup = 'gateway.networking.k8s.io';
-
 /** In the order in which they are tried for each kind. */
 export const gatewayApiVersions: readonly string[] = ['v1', 'v1beta1'];
 

@@ -1,6 +1,6 @@
 /** Failures of the API server, and what to do about each. */
+import { gatewayApiGroup } from '#config';
 import { codeOf, isMap, messageOf, truncate } from '#foundation';
-import { gatewayApiGroup } from '../gateway-api.ts';
 import type { Connection } from './connection.ts';
 
 /** A response of the API server that is no success, or an error event of a watch. */

@@ -1,9 +1,9 @@
 /** The resources that are read: those of Kubernetes itself, and the kinds that the API server says it has. */
-import { ambassadorDomain, ownGroup } from '#config';
+import { ambassadorDomain, gatewayApiGroup, ownGroup } from '#config';
 import { isMap } from '#foundation';
 import type { KubernetesApi } from '../api/client.ts';
 import { isUnknownResource } from '../api/failure.ts';
-import { gatewayApiGroup, gatewayApiPlurals, gatewayApiVersions } from '../gateway-api.ts';
+import { gatewayApiPlurals, gatewayApiVersions } from '../gateway-api.ts';
 
 export interface Resource {
   /** `mappings.gateway.local`, or `services` for the core. */

@@ -1,7 +1,7 @@
 /** Writes the statuses of the Gateway API, each on top of what was read just before, because others write there too. */
-import type { ClusterObject, DesiredStatus } from '#config';
+import { type ClusterObject, type DesiredStatus, gatewayApiGroup } from '#config';
 import { type Fields, isMap, sortedJson } from '#foundation';
-import { gatewayApiGroup, gatewayApiPlurals } from '../gateway-api.ts';
+import { gatewayApiPlurals } from '../gateway-api.ts';
 import { statusChange } from './merge-status.ts';
 import { generationOf } from './status.ts';
 import type { WriteOutcome, WriteQueue } from './write-queue.ts';

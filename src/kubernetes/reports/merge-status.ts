@@ -1,8 +1,7 @@
 /** Merges what frontdesk says into the status of an object of the Gateway API: what others have written there stays. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Condition, controllerName, type DesiredStatus } from '#config';
+import { type Condition, controllerName, type DesiredStatus, gatewayApiGroup } from '#config';
 import { type Fields, isMap, sortedJson } from '#foundation';
-import { gatewayApiGroup } from '../gateway-api.ts';
 import { timeOf } from './status.ts';
 
 type Status = DesiredStatus['status'];
@@ -43,7 +42,7 @@ function mergeParents(before: readonly Fields[], desired: readonly ParentStatus[
     const known = before.find((one) => parentKey(one) === parentKey(parent));
     return {
       ...parent,
-      parentRef: wholeReference(parent.parentRef),
+      parentRef: withDefaults(parent.parentRef),
       conditions: mergeConditions(known?.['conditions'], parent.conditions, now),
     };
   });
@@ -52,11 +51,11 @@ function mergeParents(before: readonly Fields[], desired: readonly ParentStatus[
 }
 
 function parentKey({ controllerName: controller, parentRef }: Fields | ParentStatus): string {
-  return sortedJson([controller, wholeReference(isMap(parentRef) ? parentRef : {})]);
+  return sortedJson([controller, withDefaults(isMap(parentRef) ? parentRef : {})]);
 }
 
-/** With the defaults of the API server. */
-function wholeReference(parentRef: object): Fields {
+/** The defaults are those of the API server. */
+function withDefaults(parentRef: object): Fields {
   return { group: gatewayApiGroup, kind: 'Gateway', ...parentRef };
 }
 
