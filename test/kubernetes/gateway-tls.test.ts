@@ -5,7 +5,15 @@ import { connect } from 'node:tls';
 import { type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
 import type { KubernetesObject } from '../support/kubernetes/client.ts';
 import { defineGatewayApi, describeWithGatewayApi } from '../support/kubernetes/gateway-api.ts';
-import { serviceOf } from '../support/kubernetes/objects.ts';
+import {
+  gateway,
+  gatewayClass,
+  httpListener,
+  httpRoute,
+  serviceObject,
+  tlsSecret,
+  withSpec,
+} from '../support/kubernetes/gateway-objects.ts';
 import { resolvesPods, runPods } from '../support/kubernetes/pods.ts';
 import { readRule } from '../support/kubernetes/rules.ts';
 import { type Server, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
@@ -38,28 +46,13 @@ describeWithGatewayApi('certificates of Gateways', () => {
         verbs: ['get', 'list', 'watch'],
       },
     );
-    await kubernetes.apply({
-      apiVersion: `${group}/v1`,
-      kind: 'GatewayClass',
-      metadata: { name: 'frontdesk' },
-      spec: { controllerName: 'gateway.local/gateway-controller' },
-    });
-    await kubernetes.apply(serviceOf('default', 'orders'));
+    await kubernetes.apply(gatewayClass, serviceObject('orders'));
     await runPods(kubernetes, { name: 'orders' }, [(await startUpstream(shared)).port]);
-    await kubernetes.apply(
-      objectOf('HTTPRoute', 'orders', {
-        parentRefs: [{ name: 'gate' }],
-        rules: [{ backendRefs: [{ name: 'orders', port: 80 }] }],
-      }),
-    );
+    const route = httpRoute('orders', [{ backendRefs: [{ name: 'orders', port: 80 }] }]);
+    await kubernetes.apply(withSpec(route, { hostnames: [] }));
   });
 
-  function objectOf(kind: string, name: string, spec: object): KubernetesObject {
-    return { apiVersion: `${group}/v1`, kind, metadata: { name, namespace: 'default' }, spec };
-  }
-
-  function gateway(...listeners: readonly (readonly [hostname: string | undefined, secret: string])[]) {
-    const http = { name: 'http', port: 80, protocol: 'HTTP' };
+  function gatewayWith(...listeners: readonly (readonly [hostname: string | undefined, secret: string])[]) {
     const https = listeners.map(([hostname, name], index) => ({
       name: `https-${index}`,
       port: 443,
@@ -67,21 +60,13 @@ describeWithGatewayApi('certificates of Gateways', () => {
       ...(hostname !== undefined && { hostname }),
       tls: { certificateRefs: [{ name }] },
     }));
-    return objectOf('Gateway', 'gate', { gatewayClassName: 'frontdesk', listeners: [http, ...https] });
+    return gateway('edge', [httpListener, ...https]);
   }
 
   /** A Secret with a new certificate, whose CN is `subject`. */
   async function secret(name: string, subject: string): Promise<KubernetesObject> {
     const made = await makeCertificate(await writeFiles(), `DNS:${subject}`, { subject: `/CN=${subject}` });
-    const { cert, key } = made ?? assert.fail();
-    const base64 = (text: string) => Buffer.from(text).toString('base64');
-    return {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: 'default' },
-      type: 'kubernetes.io/tls',
-      data: { 'tls.crt': base64(cert), 'tls.key': base64(key) },
-    };
+    return tlsSecret(name, made ?? assert.fail());
   }
 
   async function environment() {
@@ -107,7 +92,7 @@ describeWithGatewayApi('certificates of Gateways', () => {
   for (const THREADS of ['1', '2'])
     it(`are served to the hosts of their listeners, and replaced without closing a connection, with THREADS=${THREADS}`, async () => {
       await kubernetes.apply(await secret('shop', 'first'), await secret('others', 'others'));
-      const manifest = gateway(['*.shop.example', 'shop'], [undefined, 'others']);
+      const manifest = gatewayWith(['*.shop.example', 'shop'], [undefined, 'others']);
       await kubernetes.apply(manifest);
       const env = { ...(await environment()), THREADS };
       const server = await startServer(['--kubernetes'], { env, cwd: '/' });
@@ -127,7 +112,7 @@ describeWithGatewayApi('certificates of Gateways', () => {
       const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text();
       assert.match(metrics, /^frontdesk_certificate_expires_timestamp_seconds\{certificate="Secret default\/shop"\} /m);
 
-      await kubernetes.apply(gateway(['shop.example', 'shop']));
+      await kubernetes.apply(gatewayWith(['shop.example', 'shop']));
       await eventually(() => assert.rejects(connectTo(server, 'www.shop.example'), /handshake failure/), 20);
       await assert.rejects(connectTo(server, 'unknown.example'), /handshake failure/);
       assert.deepEqual(await namesAt(server, 'shop.example'), ['second']);
@@ -137,7 +122,7 @@ describeWithGatewayApi('certificates of Gateways', () => {
     });
 
   it('are served by the gateway of a split frontdesk', async () => {
-    await kubernetes.apply(await secret('shop', 'split'), gateway(['shop.example', 'shop']));
+    await kubernetes.apply(await secret('shop', 'split'), gatewayWith(['shop.example', 'shop']));
     const server = await startSplit(['--kubernetes'], { env: await environment(), cwd: '/' });
     servers.later(server.stop);
     await eventually(async () => assert.deepEqual(await namesAt(server, 'shop.example'), ['split']), 20);

@@ -1,7 +1,14 @@
 /** Which listeners of Gateways are served, with which certificates, and what the statuses say about the others. */
 import assert from 'node:assert/strict';
 import type { KubernetesObject } from '../../support/kubernetes/client.ts';
-import { gateway, gatewayClass, httpListener, httpRoute, withSpec } from '../../support/kubernetes/gateway-objects.ts';
+import {
+  gateway,
+  gatewayClass,
+  httpListener,
+  httpRoute,
+  tlsSecret,
+  withSpec,
+} from '../../support/kubernetes/gateway-objects.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
 import { createCluster, grantIn, orders, edge as usualObjects } from './cluster.ts';
@@ -139,13 +146,6 @@ describe('the certificate of a listener', () => {
     [shop, other] = [one, two];
   });
 
-  const secret = (name: string, cert: string, key: string, namespace = 'default'): KubernetesObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
-    type: 'kubernetes.io/tls',
-    data: { 'tls.crt': Buffer.from(cert).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') },
-  });
   const listenerOf = (certificateRefs: readonly object[] | undefined, fields: object = {}) => ({
     ...httpsListener,
     ...fields,
@@ -154,7 +154,7 @@ describe('the certificate of a listener', () => {
   const named = [{ name: 'shop-tls' }];
 
   it('is that of its Secret, for its hostname', async () => {
-    const others = [secret('shop-tls', shop.cert, shop.key)];
+    const others = [tlsSecret('shop-tls', shop)];
     const { certificates, ofListener, mappings } = await listen(listenerOf(named, { hostname: '*.example' }), {
       others,
     });
@@ -167,7 +167,7 @@ describe('the certificate of a listener', () => {
   });
 
   it('is for all other hosts without a hostname', async () => {
-    const { certificates } = await listen(listenerOf(named), { others: [secret('shop-tls', shop.cert, shop.key)] });
+    const { certificates } = await listen(listenerOf(named), { others: [tlsSecret('shop-tls', shop)] });
     assert.deepEqual(
       certificates.map(({ hosts }) => hosts),
       [undefined],
@@ -175,15 +175,15 @@ describe('the certificate of a listener', () => {
   });
 
   it('is not used if the listener is not served', async () => {
-    const others = [secret('shop-tls', shop.cert, shop.key)];
+    const others = [tlsSecret('shop-tls', shop)];
     assert.deepEqual((await listen(listenerOf(named, { port: 444 }), { others })).certificates, []);
   });
 
   it('is the new one after a change of its Secret', async () => {
     const resolve = createCluster();
     const objects = [gatewayClass, gateway('edge', [listenerOf(named)])];
-    const certOf = async ({ cert, key }: Certificate) =>
-      (await resolve(...objects, secret('shop-tls', cert, key))).certificates[0]?.cert;
+    const certOf = async (pair: Certificate) =>
+      (await resolve(...objects, tlsSecret('shop-tls', pair))).certificates[0]?.cert;
     assert.deepEqual([await certOf(shop), await certOf(other)], [shop.cert, other.cert]);
   });
 
@@ -194,7 +194,7 @@ describe('the certificate of a listener', () => {
     [
       'several are named',
       [...named, ...named],
-      () => [secret('shop-tls', shop.cert, shop.key)],
+      () => [tlsSecret('shop-tls', shop)],
       'InvalidCertificateRef',
       /names several certificates, and one is supported$/,
     ],
@@ -215,21 +215,21 @@ describe('the certificate of a listener', () => {
     [
       'it has the key of another one',
       named,
-      () => [secret('shop-tls', shop.cert, other.key)],
+      () => [tlsSecret('shop-tls', { cert: shop.cert, key: other.key })],
       'InvalidCertificateRef',
       /has no usable certificate and key \(the private key does not match the certificate\)$/,
     ],
     [
       'it is of another namespace without a grant',
       theirs,
-      () => [secret('shop-tls', shop.cert, shop.key, 'shop')],
+      () => [tlsSecret('shop-tls', shop, 'shop')],
       'RefNotPermitted',
       /^no ReferenceGrant in the namespace shop permits the use of Secret shop\/shop-tls$/,
     ],
     [
       'its grant is for Services',
       theirs,
-      () => [secret('shop-tls', shop.cert, shop.key, 'shop'), grantIn('shop', from, { group: '', kind: 'Service' })],
+      () => [tlsSecret('shop-tls', shop, 'shop'), grantIn('shop', from, { group: '', kind: 'Service' })],
       'RefNotPermitted',
       /permits the use of/,
     ],
@@ -246,7 +246,7 @@ describe('the certificate of a listener', () => {
 
   it('may be of another namespace with a grant', async () => {
     const grant = grantIn('shop', from, { group: '', kind: 'Secret', name: 'shop-tls' });
-    const others = [secret('shop-tls', shop.cert, shop.key, 'shop'), grant];
+    const others = [tlsSecret('shop-tls', shop, 'shop'), grant];
     assert.equal((await listen(listenerOf(theirs), { others })).ofListener, served);
   });
 });

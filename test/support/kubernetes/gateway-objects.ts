@@ -58,6 +58,22 @@ export function serviceObject(
   return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec: { ports, ...spec } };
 }
 
+/** A Secret with a certificate and its key in PEM format. */
+export function tlsSecret(
+  name: string,
+  { cert, key }: { readonly cert: string; readonly key: string },
+  namespace = 'default',
+): KubernetesObject {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/tls',
+    data: { 'tls.crt': base64(cert), 'tls.key': base64(key) },
+  };
+}
+
 /** The filter of a rule that names a RoutePolicy. */
 export function policyFilter(name: string): object {
   return { type: 'ExtensionRef', extensionRef: { group: 'gateway.local', kind: 'RoutePolicy', name } };
