@@ -1,8 +1,8 @@
 /** Which listeners of Gateways can be served at the ports of this process, with which certificates, and which cannot. */
 import type { ClusterObject } from '../objects/object.ts';
-import { certificateFault, type KeyPair } from '../tls/pem.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { type Grants, notPermitted, wholeReference } from './grants.ts';
+import type { KeyPairs } from './key-pairs.ts';
 import { gatewayApiGroup, type ListenerSpec, type RouteKind, routeKinds } from './specs.ts';
 import type { Problem } from './status.ts';
 
@@ -36,6 +36,7 @@ export interface ListenerParts {
   readonly ports: ServedPorts;
   readonly grants: Grants;
   readonly secretOf: (namespace: string, name: string) => ClusterObject | undefined;
+  readonly pairOf: KeyPairs['pairOf'];
   /** Why no listener of this Gateway is served. */
   readonly refusal: Problem | undefined;
 }
@@ -48,9 +49,7 @@ export function readListener(gateway: ClusterObject, spec: ListenerSpec, parts: 
   const { kinds, unknown } = allowedKinds(spec);
   // Nobody's Secret is read for a Gateway of anybody.
   const mayUse = scheme === 'https' && parts.refusal?.reason !== notTrusted;
-  const secret = mayUse ? findCertificate(gateway, spec, parts) : undefined;
-  const certificate = secret !== undefined && 'cert' in secret ? secret : undefined;
-  const problem = secret !== undefined && 'reason' in secret ? secret : undefined;
+  const { certificate, problem } = mayUse ? findCertificate(gateway, spec, parts) : noCertificate;
   return {
     gateway,
     spec,
@@ -105,8 +104,8 @@ function allowedKinds({ allowedRoutes }: ListenerSpec): {
 function findCertificate(
   gateway: ClusterObject,
   { tls, hostname }: ListenerSpec,
-  { grants, secretOf }: ListenerParts,
-): ServedCertificate | Problem {
+  { grants, secretOf, pairOf }: ListenerParts,
+): FoundCertificate {
   const [reference, ...more] = tls?.certificateRefs ?? [];
   if (reference === undefined) return invalid('tls.certificateRefs is empty');
   if (more.length > 0) return invalid('tls.certificateRefs names several certificates, and one is supported');
@@ -114,34 +113,28 @@ function findCertificate(
   const name = `${target.kind} ${target.namespace}/${target.name}`;
   if (target.group !== '' || target.kind !== 'Secret')
     return invalid(`${name} of the group "${target.group}" is no Secret`);
-  if (!grants.permits(gateway, target)) return notPermitted(name, target);
+  if (!grants.permits(gateway, target)) return { certificate: undefined, problem: notPermitted(name, target) };
   const secret = secretOf(target.namespace, target.name);
   if (secret === undefined) return invalid(`there is no ${name} of the type kubernetes.io/tls`);
-  const pair = pairOf(secret);
-  return 'fault' in pair
-    ? invalid(`${name} has no usable certificate and key (${pair.fault})`)
-    : { ...pair, name, hosts: hostname ? [hostname] : undefined };
+  const { pair, fault } = pairOf(secret);
+  const problem =
+    fault === undefined ? undefined : invalidReference(`${name} has no usable certificate and key (${fault})`);
+  return { certificate: pair && { ...pair, name, hosts: hostname ? [hostname] : undefined }, problem };
 }
 
-function invalid(message: string): Problem {
+interface FoundCertificate {
+  /** With a problem, the last valid one. */
+  readonly certificate: ServedCertificate | undefined;
+  readonly problem: Problem | undefined;
+}
+
+const noCertificate: FoundCertificate = { certificate: undefined, problem: undefined };
+
+function invalid(message: string): FoundCertificate {
+  return { certificate: undefined, problem: invalidReference(message) };
+}
+
+function invalidReference(message: string): Problem {
   const remedy = 'Name one Secret with a certificate and its key: kubectl create secret tls.';
   return { reason: 'InvalidCertificateRef', message, remedy };
-}
-
-type ReadPair = KeyPair | { readonly fault: string };
-
-/** Reading a key takes longer than all the rest, and Secrets seldom change. By the value of the object. */
-const readPairs = new WeakMap<object, ReadPair>();
-
-function pairOf({ value }: ClusterObject): ReadPair {
-  const object = value as { readonly data?: Readonly<Record<string, string>> };
-  const known = readPairs.get(object);
-  if (known !== undefined) return known;
-  const [cert = '', key = ''] = ['tls.crt', 'tls.key'].map((name) =>
-    Buffer.from(object.data?.[name] ?? '', 'base64').toString('latin1'),
-  );
-  const fault = certificateFault(cert, key);
-  const pair = fault === undefined ? { cert, key } : { fault };
-  readPairs.set(object, pair);
-  return pair;
 }

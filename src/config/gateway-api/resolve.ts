@@ -17,6 +17,7 @@ import {
   readGateway,
 } from './gateways.ts';
 import { createGrants } from './grants.ts';
+import { createKeyPairs, type KeyPairs } from './key-pairs.ts';
 import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
 import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
 import { type Attachment, attachmentsOf, type LabelsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
@@ -63,6 +64,7 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
   let oursBefore: ReadonlySet<string> = new Set();
   let read = (object: ClusterObject): ReadRoute => ({ object, attachments: [], rules: rulesOf(object) });
   const renewed = new Map<string, ClusterObject>();
+  const keyPairs = createKeyPairs();
 
   return {
     renew(route) {
@@ -73,7 +75,8 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       return object;
     },
     async resolve(objects, records) {
-      const { find, gateways, grants } = index(objects, options, oursBefore);
+      keyPairs.keep(objects);
+      const { find, gateways, grants } = index(objects, { ...options, pairOf: keyPairs.pairOf }, oursBefore);
       oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const policyIn = policies(records);
@@ -143,7 +146,11 @@ function readRoute(object: ClusterObject, parts: RouteParts): ReadRoute {
   }
 }
 
-function index(objects: readonly ClusterObject[], options: GatewayApiOptions, oursBefore: ReadonlySet<string>) {
+function index(
+  objects: readonly ClusterObject[],
+  options: GatewayApiOptions & Pick<KeyPairs, 'pairOf'>,
+  oursBefore: ReadonlySet<string>,
+) {
   const byName = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object]));
   const find = (kind: string, namespace: string, name: string) => byName.get(keyOf(kind, namespace, name));
   const grants = createGrants(objects);
@@ -151,6 +158,7 @@ function index(objects: readonly ClusterObject[], options: GatewayApiOptions, ou
     ports: options.ports,
     grants,
     secretOf: (namespace: string, name: string) => find('Secret', namespace, name),
+    pairOf: options.pairOf,
   };
   const all = objects.flatMap((object) => {
     if (object.kind !== 'Gateway') return [];

@@ -187,6 +187,21 @@ describe('the certificate of a listener', () => {
     assert.deepEqual([await certOf(shop), await certOf(other)], [shop.cert, other.cert]);
   });
 
+  it('stays the last valid one while its Secret is broken, which the listener says, but not without the Secret', async () => {
+    const resolve = createCluster();
+    const edge = gateway('edge', [listenerOf(named)]);
+    const certAndConditions = async (...others: readonly KubernetesObject[]) => {
+      const { certificates, conditionsOf } = await resolve(gatewayClass, edge, ...others);
+      return [certificates[0]?.cert, conditionsOf(edge)?.[1]];
+    };
+    await certAndConditions(tlsSecret('shop-tls', shop));
+    const broken = 'https: Accepted ResolvedRefs=False (InvalidCertificateRef) Programmed, 0 attached';
+    const mixed = tlsSecret('shop-tls', { cert: other.cert, key: shop.key });
+    assert.deepEqual(await certAndConditions(mixed), [shop.cert, broken]);
+    assert.equal((await certAndConditions())[0], undefined);
+    assert.equal((await certAndConditions(mixed))[0], undefined);
+  });
+
   const theirs = [{ name: 'shop-tls', namespace: 'shop' }];
   const from = { kind: 'Gateway', namespace: 'default' };
   for (const [what, references, others, reason, message] of [
