@@ -92,7 +92,8 @@ describe("Ambassador's own files", () => {
     assert.deepEqual([byName.get('quote-canary')?.weight, byName.get('quote-stable')?.weight], [10, undefined]);
     const moved = byName.get('moved');
     assert.deepEqual(moved?.host, { kind: 'exact', value: 'old.example.com' });
-    assert.deepEqual(moved.redirect, { host: 'www.example.com', path: { kind: 'path', value: '/new' }, status: 302 });
+    const to = { scheme: undefined, host: 'www.example.com', port: undefined };
+    assert.deepEqual(moved.redirect, { ...to, path: { kind: 'path', value: '/new' }, status: 302 });
     assert.equal(byName.get('not-moved')?.redirect, undefined);
     const backend = byName.get('quote-backend');
     assert.equal(backend?.retryPolicy?.perTryTimeoutMs, 150);
