@@ -1,9 +1,8 @@
 /** Finds names of Gateways and GatewayClasses that nothing has, so that no controller says in a status what is wrong. */
-
 import { type ConfigurationError, fileError, valueAt } from '../errors.ts';
 import { type ClusterObject, nameOfObject } from '../objects/object.ts';
 import { isOwnClass } from './gateways.ts';
-import { controllerName, gatewayApiGroup } from './specs.ts';
+import { controllerName, gatewayApiGroup, isRoute } from './specs.ts';
 
 interface Known {
   readonly find: (kind: string, namespace: string, name: string) => ClusterObject | undefined;
@@ -18,7 +17,7 @@ export function unknownNames(objects: readonly ClusterObject[], known: Known): r
     ...ofClass,
     ...objects.flatMap((object) => {
       if (object.kind === 'Gateway') return known.isOurs(object) ? [] : unknownClass(object, known);
-      return object.kind === 'HTTPRoute' || object.kind === 'GRPCRoute' ? unknownGateways(object, known) : [];
+      return isRoute(object) ? unknownGateways(object, known) : [];
     }),
   ];
 }
