@@ -40,8 +40,8 @@ export interface Resolved {
   readonly statusOf: (object: KubernetesObject) => unknown;
 }
 
-/** Returns a function that takes all objects of the cluster again and again. An object is as old as its first appearance. */
-export function createCluster(options: Partial<GatewayApiOptions> = {}) {
+/** Returns a function that resolves and accepts all objects of the cluster, again and again, as the server does it. */
+export function createGateways(options: Partial<GatewayApiOptions> = {}) {
   const whole = { ...usualOptions, ...options };
   const gatewayApi = createGatewayApi(whole);
   const acceptance = createObjectAcceptance({
@@ -50,7 +50,19 @@ export function createCluster(options: Partial<GatewayApiOptions> = {}) {
     strictPaths: true,
     findUnservable: () => [],
     trusted: whole.trusted,
+    renewRoute: gatewayApi.renew,
   });
+
+  return async function resolve(objects: readonly ClusterObject[], records: readonly ClusterObject[] = []) {
+    const { statusesWith, ...resolved } = await gatewayApi.resolve(objects, records);
+    const accepted = await acceptance.accept([...records, ...resolved.routes].sort(byAge));
+    return { ...resolved, accepted, statuses: statusesWith(accepted.verdicts) };
+  };
+}
+
+/** Like `createGateways`, for objects as a manifest has them. Each is as old as its first appearance. */
+export function createCluster(options: Partial<GatewayApiOptions> = {}) {
+  const resolveAll = createGateways(options);
   const createdAt = new Map<string, string>();
 
   function objectOf({ apiVersion, kind, metadata, ...rest }: KubernetesObject): ClusterObject {
@@ -66,10 +78,8 @@ export function createCluster(options: Partial<GatewayApiOptions> = {}) {
     const isRecord = ({ apiVersion }: ClusterObject) => apiVersion === 'gateway.local/v1';
     const records = all.filter(isRecord);
     const others = all.filter((object) => !isRecord(object));
-    const { routes, certificates, notices, statusesWith } = await gatewayApi.resolve(others, records);
-    const accepted = await acceptance.accept([...records, ...routes].sort(byAge));
-    const statuses = new Map(statusesWith(accepted.verdicts).map(({ object, status }) => [object.uid, status]));
-    const statusOf = (object: KubernetesObject) => statuses.get(uidOf(object));
+    const { routes, certificates, notices, accepted, statuses } = await resolveAll(others, records);
+    const statusOf = (object: KubernetesObject) => statuses.find((one) => one.object.uid === uidOf(object))?.status;
     return {
       mappings: accepted.records.mappings,
       routes,

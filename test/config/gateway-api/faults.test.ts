@@ -1,18 +1,9 @@
 /** What is said about Gateways and routes that are not served as they are written: enough to find and mend the fault. */
 import assert from 'node:assert/strict';
-import { type ClusterObject, createGatewayApi, createObjectAcceptance } from '#config';
 import type { KubernetesObject } from '../../support/kubernetes/client.ts';
 import { clusterObject } from '../../support/kubernetes/cluster-objects.ts';
-import {
-  gateway,
-  gatewayApiVersion,
-  gatewayClass,
-  httpListener,
-  httpRoute,
-} from '../../support/kubernetes/gateway-objects.ts';
-
-const objectOf = ({ kind, metadata: { name, namespace = '' }, ...rest }: KubernetesObject): ClusterObject =>
-  clusterObject(kind, `${namespace}/${name}`, rest, gatewayApiVersion);
+import { gateway, gatewayClass, httpListener, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
+import { createGateways } from './cluster.ts';
 
 const ports = [{ port: 80 }, { port: 53, protocol: 'UDP' }, { port: 8443 }];
 const service = clusterObject('Service', 'default/orders', { spec: { ports } }, 'v1');
@@ -21,12 +12,9 @@ const orders = { name: 'orders', port: 80 };
 /** What is said about these objects, beside a Service `orders`, and frontdesk's class unless there is another. */
 async function faultsOf(...given: readonly KubernetesObject[]) {
   const objects = given.some(({ kind }) => kind === 'GatewayClass') ? given : [gatewayClass, ...given];
-  const trusted = ['default'];
-  const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
-  const { routes, notices, statusesWith } = await api.resolve(objects.map(objectOf).concat(service), []);
-  const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
-  const { verdicts } = await createObjectAcceptance({ ...options, trusted }).accept(routes);
-  const conditions = statusesWith(verdicts).flatMap(({ status }) =>
+  const { notices, accepted, statuses } = await createGateways()(objects.map(objectOf).concat(service));
+  const { verdicts } = accepted;
+  const conditions = statuses.flatMap(({ status }) =>
     status.kind === 'Route' ? status.parents.flatMap((parent) => parent.conditions) : [],
   );
   return {
@@ -124,10 +112,9 @@ describe('a field that a RoutePolicy cannot have', () => {
   ] as const)
     it(`is one error: ${name}`, async () => {
       const policy = clusterObject('RoutePolicy', 'default/gold', { spec: { [name]: value } });
-      const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
-      const { verdicts } = await createObjectAcceptance({ ...options, trusted: [] }).accept([policy]);
+      const { accepted } = await createGateways()([], [policy]);
       assert.deepEqual(
-        verdicts.flatMap(({ errors }) => errors.map(({ message }) => message)),
+        accepted.verdicts.flatMap(({ errors }) => errors.map(({ message }) => message)),
         [expected],
       );
     });

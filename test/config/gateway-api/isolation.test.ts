@@ -1,14 +1,13 @@
 /** Which hosts of its listeners a route gets: those of a more specific listener belong to that one. */
 import assert from 'node:assert/strict';
-import { createGatewayApi, createObjectAcceptance } from '#config';
 import { gateway, gatewayClass, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
+import { createGateways } from './cluster.ts';
 
 interface ListenerOptions {
   readonly from?: 'All' | 'Same';
   readonly port?: number;
 }
 
-const trusted = ['default'];
 const listener = (hostname: string | undefined, { from = 'All', port = 80 }: ListenerOptions = {}) => ({
   name: `${(hostname ?? 'any').replace('*', 'star')}-${port}`,
   ...{ port, protocol: 'HTTP', allowedRoutes: { namespaces: { from } } },
@@ -21,21 +20,16 @@ async function hostsOf(
   gateways: Readonly<Record<string, readonly ReturnType<typeof listener>[]>>,
   parentRefs: readonly object[] = Object.keys(gateways).map((name) => ({ name, namespace: 'default' })),
 ): Promise<readonly string[]> {
-  const { routes } = await createGatewayApi({ trusted, addresses: [], ports: { http: [80, 8080], https: [] } }).resolve(
-    [
-      objectOf(gatewayClass),
-      ...Object.entries(gateways).map(([name, listeners]) => objectOf(gateway(name, listeners))),
-      objectOf({ ...httpRoute('shop', [{}], 'shop'), spec: { parentRefs, hostnames, rules: [{}] } }),
-    ],
-    [],
-  );
-  const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
-  const { records, verdicts } = await createObjectAcceptance({ ...options, trusted }).accept(routes);
+  const { accepted } = await createGateways()([
+    objectOf(gatewayClass),
+    ...Object.entries(gateways).map(([name, listeners]) => objectOf(gateway(name, listeners))),
+    objectOf({ ...httpRoute('shop', [{}], 'shop'), spec: { parentRefs, hostnames, rules: [{}] } }),
+  ]);
   assert.deepEqual(
-    verdicts.flatMap(({ errors }) => errors),
+    accepted.verdicts.flatMap(({ errors }) => errors),
     [],
   );
-  return records.mappings.map(({ host, gatewayRoute }) => {
+  return accepted.records.mappings.map(({ host, gatewayRoute }) => {
     const own = host === undefined ? 'all' : host.kind === 'suffix' ? `*${host.value}` : 'value' in host && host.value;
     return [own, ...(gatewayRoute?.otherHosts ?? [])].join(' - ');
   });

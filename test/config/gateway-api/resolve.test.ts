@@ -1,9 +1,10 @@
 /** What is resolved of a cluster whose objects are strange, too many, or change while they are served. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type ClusterObject, createGatewayApi, createObjectAcceptance } from '#config';
+import { type ClusterObject, createGatewayApi } from '#config';
 import { clusterObject } from '../../support/kubernetes/cluster-objects.ts';
 import { gateway, gatewayClass, grant, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
+import { createGateways } from './cluster.ts';
 
 const trusted = ['default'];
 const service = clusterObject('Service', 'default/orders', { spec: { ports: [{ port: 80 }] } }, 'v1');
@@ -15,18 +16,15 @@ const routeOf = (name: string, namespace = 'default', rules: readonly object[] =
   objectOf(httpRoute(name, rules, namespace));
 
 function gatewayApi() {
-  const api = createGatewayApi({ trusted, addresses: [], ports: { http: [80], https: [443] } });
-  const options = { gatewayDomain: 'gateway.local', directory: '.', strictPaths: true, findUnservable: () => [] };
-  const { accept } = createObjectAcceptance({ ...options, trusted, renewRoute: api.renew });
+  const resolveAll = createGateways();
 
   /** The hosts of the Mappings, or their names, and what the statuses say that is not in order. */
   return async function resolve(objects: readonly ClusterObject[], records: readonly ClusterObject[] = []) {
-    const { routes, statusesWith } = await api.resolve(objects, records);
-    const accepted = await accept([...records, ...routes]);
+    const { accepted, statuses: all } = await resolveAll(objects, records);
     const hosts = accepted.records.mappings.map(({ name, host, refusal, gatewayRoute }) =>
       [host?.kind === 'exact' ? host.value : name, refusal && ' refused', gatewayRoute?.fault && ' fault'].join(''),
     );
-    const statuses = statusesWith(accepted.verdicts).map(({ object, status }) => {
+    const statuses = all.map(({ object, status }) => {
       const conditions = status.kind === 'Route' ? status.parents.flatMap((one) => one.conditions) : status.conditions;
       const wrong = conditions.filter((one) => one.status === 'False').map(({ type, reason }) => `${type}: ${reason}`);
       const parents = status.kind === 'Route' ? `${status.parents.length} parents` : '';
@@ -85,7 +83,7 @@ describe('a route with more Mappings than can be kept', () => {
       spec: { prefix: '/', service: 'orders', bypass_auth: true },
     });
     const { hosts, statuses } = await gatewayApi()([ownClass, edge, service, huge], [open]);
-    assert.deepEqual(hosts, ['open refused', 'huge.example refused']);
+    assert.deepEqual(hosts, ['huge.example refused', 'open refused']);
     assert.deepEqual(statuses.at(-1), 'HTTPRoute huge 1 parents Accepted: UnsupportedValue');
   });
 });

@@ -12,7 +12,8 @@ export function clusterObject(
 ): ClusterObject {
   const [namespace = '', name = ''] = path.split('/');
   created += 1;
-  return { apiVersion, kind, namespace, name, uid: `${kind} ${path}`, createdAt: `${created}`, value };
+  const createdAt = new Date(created * 1000).toISOString();
+  return { apiVersion, kind, namespace, name, uid: `${kind} ${path}`, createdAt, value };
 }
 
 export function resource(kind: string, path: string, spec: object): ClusterObject {
