@@ -1,9 +1,9 @@
 /** The Gateway API in a real API server: routes of Gateways are served and guarded like records. */
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
-import { adminToken, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
-import type { KubernetesObject } from '../support/kubernetes/client.ts';
-import { defineGatewayApi, describeWithGatewayApi } from '../support/kubernetes/gateway-api.ts';
+import { adminToken, type KubernetesServer, startKubernetes } from '../../support/kubernetes/api-server.ts';
+import type { KubernetesObject } from '../../support/kubernetes/client.ts';
+import { defineGatewayApi, describeWithGatewayApi } from '../../support/kubernetes/gateway-api.ts';
 import {
   conditionsIn,
   gateway,
@@ -14,13 +14,13 @@ import {
   policyFilter,
   serviceObject,
   withSpec,
-} from '../support/kubernetes/gateway-objects.ts';
-import { definitionOf } from '../support/kubernetes/objects.ts';
-import { resolvesPods, runPods } from '../support/kubernetes/pods.ts';
-import { runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
-import { testServers } from '../support/serve.ts';
-import { startUpstream } from '../support/upstream.ts';
-import { eventually } from '../support/waiting.ts';
+} from '../../support/kubernetes/gateway-objects.ts';
+import { definitionOf } from '../../support/kubernetes/objects.ts';
+import { resolvesPods, runPods } from '../../support/kubernetes/pods.ts';
+import { runFrontdesk, startServer } from '../../support/programs/frontdesk-process.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+import { eventually } from '../../support/waiting.ts';
 
 describeWithGatewayApi('Gateways of a cluster', () => {
   const servers = testServers(after);

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:tls';
-import { type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
-import type { KubernetesObject } from '../support/kubernetes/client.ts';
-import { defineGatewayApi, describeWithGatewayApi } from '../support/kubernetes/gateway-api.ts';
+import { type KubernetesServer, startKubernetes } from '../../support/kubernetes/api-server.ts';
+import type { KubernetesObject } from '../../support/kubernetes/client.ts';
+import { defineGatewayApi, describeWithGatewayApi } from '../../support/kubernetes/gateway-api.ts';
 import {
   gateway,
   gatewayClass,
@@ -13,16 +13,16 @@ import {
   serviceObject,
   tlsSecret,
   withSpec,
-} from '../support/kubernetes/gateway-objects.ts';
-import { resolvesPods, runPods } from '../support/kubernetes/pods.ts';
-import { readRule } from '../support/kubernetes/rules.ts';
-import { type Server, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { startUpstream } from '../support/upstream.ts';
-import { eventually } from '../support/waiting.ts';
-import { makeCertificate } from '../support/wire/certificate.ts';
-import { openHttp2 } from '../support/wire/http2-client.ts';
+} from '../../support/kubernetes/gateway-objects.ts';
+import { resolvesPods, runPods } from '../../support/kubernetes/pods.ts';
+import { readRule } from '../../support/kubernetes/rules.ts';
+import { type Server, startServer, startSplit } from '../../support/programs/frontdesk-process.ts';
+import { testServers } from '../../support/serve.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { startUpstream } from '../../support/upstream.ts';
+import { eventually } from '../../support/waiting.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
+import { openHttp2 } from '../../support/wire/http2-client.ts';
 
 const group = 'gateway.networking.k8s.io';
 

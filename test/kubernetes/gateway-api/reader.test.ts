@@ -2,15 +2,20 @@
 import assert from 'node:assert/strict';
 import type { ClusterObject } from '#config';
 import { type ClusterOptions, readClusterOnce } from '#kubernetes';
-import { ApiFailure, describeFailure } from '../../src/kubernetes/api/failure.ts';
-import { discoverKinds } from '../../src/kubernetes/read/resources.ts';
-import { adminToken, type KubernetesServer, readerToken, startKubernetes } from '../support/kubernetes/api-server.ts';
-import type { KubernetesObject, Rule } from '../support/kubernetes/client.ts';
-import { followCluster } from '../support/kubernetes/followed-cluster.ts';
-import { defineGatewayApi, describeWithGatewayApi } from '../support/kubernetes/gateway-api.ts';
-import { mappingText, serviceOf } from '../support/kubernetes/objects.ts';
-import { testServers } from '../support/serve.ts';
-import { eventually } from '../support/waiting.ts';
+import { ApiFailure, describeFailure } from '../../../src/kubernetes/api/failure.ts';
+import { discoverKinds } from '../../../src/kubernetes/read/resources.ts';
+import {
+  adminToken,
+  type KubernetesServer,
+  readerToken,
+  startKubernetes,
+} from '../../support/kubernetes/api-server.ts';
+import type { KubernetesObject, Rule } from '../../support/kubernetes/client.ts';
+import { followCluster } from '../../support/kubernetes/followed-cluster.ts';
+import { defineGatewayApi, describeWithGatewayApi } from '../../support/kubernetes/gateway-api.ts';
+import { mappingText, serviceOf } from '../../support/kubernetes/objects.ts';
+import { testServers } from '../../support/serve.ts';
+import { eventually } from '../../support/waiting.ts';
 
 const group = 'gateway.networking.k8s.io';
 
