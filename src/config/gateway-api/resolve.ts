@@ -1,14 +1,11 @@
 /** Makes records and certificates of a cluster's Gateways and routes, and says what their status has to be. */
-import { messageOf } from '#foundation';
-import { type ConfigurationError, type Fault, fileError, valueAt } from '../errors.ts';
+import { type ConfigurationError, fileError } from '../errors.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
-import { ownGroup } from '../objects/own-kinds.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { mapInTurns } from '../turns.ts';
 import { supportedFeatures } from './features.ts';
 import {
   classStatus,
-  definedOtherwise,
   type GatewayOptions,
   gatewayFaults,
   gatewayStatus,
@@ -18,13 +15,21 @@ import {
 } from './gateways.ts';
 import { createGrants } from './grants.ts';
 import { createKeyPairs, type KeyPairs } from './key-pairs.ts';
-import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
-import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
-import { type Attachment, attachmentsOf, type LabelsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
+import { isProgrammed, type ServedPorts } from './listeners.ts';
+import { createPolicies } from './policies.ts';
+import { attachmentsOf, type LabelsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
 import { readBackend } from './routes/backends.ts';
-import { type Policy, type RouteRules, readRules, rulesOf, withRules } from './routes/rules.ts';
-import { controllerName, type GatewaySpec, isRoute, type ObjectReference, specOf } from './specs.ts';
-import { conditionOf, type DesiredStatus, type Problem } from './status.ts';
+import {
+  countAttached,
+  hasParents,
+  type ResolvedRoute,
+  resolveRoute,
+  routeNotices,
+  routeStatuses,
+} from './routes/resolved-route.ts';
+import { readRules, rulesOf, withRules } from './routes/rules.ts';
+import { type GatewaySpec, isRoute, specOf } from './specs.ts';
+import type { DesiredStatus } from './status.ts';
 import { unknownNames } from './unknown-names.ts';
 
 export interface GatewayApiOptions extends GatewayOptions {
@@ -62,7 +67,7 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
   /** The routes that had a parent of ours. What was read of their own status may be older than what we have written. */
   let attachedOnce: ReadonlySet<string> = new Set();
   let oursBefore: ReadonlySet<string> = new Set();
-  let read = (object: ClusterObject): ReadRoute => ({ object, attachments: [], rules: rulesOf(object) });
+  let read = (object: ClusterObject): ResolvedRoute => ({ object, attachments: [], rules: rulesOf(object) });
   const renewed = new Map<string, ClusterObject>();
   const keyPairs = createKeyPairs();
 
@@ -81,7 +86,7 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
       const policyIn = policies(records);
       read = (object) =>
-        readRoute(object, {
+        resolveRoute(object, {
           attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),
           rulesOf: (attachments) =>
             readRules(object, {
@@ -115,35 +120,6 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       };
     },
   };
-}
-
-interface ReadRoute {
-  readonly object: ClusterObject;
-  readonly attachments: readonly Attachment[];
-  readonly rules: RouteRules;
-}
-
-interface RouteParts {
-  readonly attachmentsOf: () => readonly Attachment[];
-  readonly rulesOf: (attachments: readonly Attachment[]) => RouteRules;
-}
-
-/** Like a Gateway, a route may throw. It is refused if it is or may be one of ours. */
-function readRoute(object: ClusterObject, parts: RouteParts): ReadRoute {
-  let attachments: readonly Attachment[] | undefined;
-  try {
-    attachments = parts.attachmentsOf();
-    return { object, attachments, rules: parts.rulesOf(attachments) };
-  } catch (cause) {
-    const message = `the route cannot be read (${messageOf(cause)}). ${definedOtherwise}`;
-    const rules = {
-      documents: [],
-      isPartial: attachments?.length !== 0,
-      unsupported: [message],
-      unresolved: undefined,
-    };
-    return { object, attachments: attachments ?? [], rules };
-  }
 }
 
 function index(
@@ -182,89 +158,7 @@ function labelsOf(namespace: ClusterObject | undefined): ReturnType<LabelsOf> {
   return metadata?.labels ?? {};
 }
 
-/** Keeps the last valid version of each policy. */
-function createPolicies() {
-  let valid: ReadonlyMap<string, Policy['fields']> = new Map();
-
-  return function policiesAmong(records: readonly ClusterObject[]) {
-    const objects = records.filter(isPolicy);
-    valid = new Map(
-      objects.flatMap((object) => {
-        const { fields, errors } = readPolicy(object);
-        const last = errors.length === 0 ? fields : valid.get(object.uid);
-        return last === undefined ? [] : [[object.uid, last] as const];
-      }),
-    );
-    const byName = new Map(objects.map((object) => [`${object.namespace}/${object.name}`, object]));
-
-    return function policyIn(namespace: string, { group, kind, name }: ObjectReference): Policy {
-      const label = `${kind} ${namespace}/${name}`;
-      if (group !== ownGroup || kind !== routePolicyKind)
-        return withoutPolicy('InvalidKind', `${label} of the group "${group}" is no filter of frontdesk`);
-      const object = byName.get(`${namespace}/${name}`);
-      if (object === undefined) return withoutPolicy('FilterNotFound', `there is no ${label}`);
-      const fields = valid.get(object.uid);
-      return fields === undefined
-        ? withoutPolicy('FilterNotFound', `${label} is refused`)
-        : { fields, problem: undefined };
-    };
-  };
-}
-
-function withoutPolicy(reason: string, message: string): Policy {
-  const remedy = `Name a valid ${routePolicyKind} of the group ${ownGroup} in this namespace.`;
-  return { fields: {}, problem: { reason, message, remedy } };
-}
-
-function countAttached(routes: readonly ReadRoute[]): (listener: Listener) => number {
-  const counts = new Map<Listener, number>();
-  for (const { attachments } of routes) {
-    const attached = new Set(attachments.flatMap(({ listeners }) => listeners));
-    for (const listener of attached) counts.set(listener, (counts.get(listener) ?? 0) + 1);
-  }
-  return (listener) => counts.get(listener) ?? 0;
-}
-
-function routeStatuses(routes: readonly ReadRoute[], verdicts: readonly ObjectVerdict[]): readonly DesiredStatus[] {
-  const verdictsByUid = new Map(verdicts.map((verdict) => [verdict.object.uid, verdict]));
-  return routes.map(({ object, attachments, rules: { unresolved } }) => {
-    const refusal = refusalIn(verdictsByUid.get(object.uid));
-    const parents = attachments.map(({ parentRef, problem }) => ({
-      parentRef,
-      controllerName,
-      conditions: [
-        conditionOf(object, 'Accepted', problem ?? refusal),
-        conditionOf(object, 'ResolvedRefs', unresolved),
-      ],
-    }));
-    return { object, status: { kind: 'Route', parents } };
-  });
-}
-
-/** Whether a route has a parent of ours, or its status had one when it was read. */
-function hasParents({ object, attachments }: ReadRoute): boolean {
-  const before = valueAt(object.value, ['status', 'parents']);
-  const isOurs = (parent: unknown) => valueAt(parent, ['controllerName']) === controllerName;
-  return attachments.length > 0 || (Array.isArray(before) && before.some(isOurs));
-}
-
-function refusalIn(verdict: ObjectVerdict | undefined): Problem | undefined {
-  const [first] = verdict?.errors ?? [];
-  return first && { reason: 'UnsupportedValue', message: first.message, remedy: first.remedy };
-}
-
 function gatewayNotices(gateway: ReadGateway): readonly ConfigurationError[] {
-  return gatewayFaults(gateway).map((fault) => noticeOf(gateway.object, fault));
-}
-
-function routeNotices({ object, attachments, rules }: ReadRoute): readonly ConfigurationError[] {
-  const problems = [
-    ...attachments.map(({ problem }) => problem),
-    attachments.length > 0 ? rules.unresolved : undefined,
-  ];
-  return problems.flatMap((problem) => (problem === undefined ? [] : noticeOf(object, problem)));
-}
-
-function noticeOf(object: ClusterObject, { message, remedy }: Fault): ConfigurationError {
-  return fileError(nameOfObject(object), message, remedy);
+  const file = nameOfObject(gateway.object);
+  return gatewayFaults(gateway).map(({ message, remedy }) => fileError(file, message, remedy));
 }

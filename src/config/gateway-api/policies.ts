@@ -1,0 +1,43 @@
+/** Finds the RoutePolicies that rules of routes name. */
+import type { ClusterObject } from '../objects/object.ts';
+import { ownGroup } from '../objects/own-kinds.ts';
+import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
+import type { Policy } from './routes/rules.ts';
+import type { ObjectReference } from './specs.ts';
+
+/** Finds a policy in the namespace of a route. */
+type PolicyIn = (namespace: string, reference: ObjectReference) => Policy;
+
+/** Returns a function that takes all objects, of which a broken policy keeps its last valid version. */
+export function createPolicies(): (records: readonly ClusterObject[]) => PolicyIn {
+  let valid: ReadonlyMap<string, Policy['fields']> = new Map();
+
+  return function policiesAmong(records: readonly ClusterObject[]) {
+    const objects = records.filter(isPolicy);
+    valid = new Map(
+      objects.flatMap((object) => {
+        const { fields, errors } = readPolicy(object);
+        const last = errors.length === 0 ? fields : valid.get(object.uid);
+        return last === undefined ? [] : [[object.uid, last] as const];
+      }),
+    );
+    const byName = new Map(objects.map((object) => [`${object.namespace}/${object.name}`, object]));
+
+    return function policyIn(namespace, { group, kind, name }) {
+      const label = `${kind} ${namespace}/${name}`;
+      if (group !== ownGroup || kind !== routePolicyKind)
+        return withoutPolicy('InvalidKind', `${label} of the group "${group}" is no filter of frontdesk`);
+      const object = byName.get(`${namespace}/${name}`);
+      if (object === undefined) return withoutPolicy('FilterNotFound', `there is no ${label}`);
+      const fields = valid.get(object.uid);
+      return fields === undefined
+        ? withoutPolicy('FilterNotFound', `${label} is refused`)
+        : { fields, problem: undefined };
+    };
+  };
+}
+
+function withoutPolicy(reason: string, message: string): Policy {
+  const remedy = `Name a valid ${routePolicyKind} of the group ${ownGroup} in this namespace.`;
+  return { fields: {}, problem: { reason, message, remedy } };
+}
