@@ -10,6 +10,7 @@ import type { ClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners } from '../options.ts';
 import type { Commit } from '../reload.ts';
 import { type Calls, createCalls, ThreadEnded } from './calls.ts';
+import { endThread } from './end-thread.ts';
 import { type ReloadState, splitConfiguration } from './received-configuration.ts';
 import type { MainFunctions, ThreadFunctions, ThreadStart } from './thread.ts';
 
@@ -163,7 +164,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
         await thread.call('commit', name);
       });
     } catch {
-      await thread.worker.terminate();
+      await endThread(thread.worker);
     }
   }
 
@@ -171,7 +172,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   function sendAddresses(thread: Thread, since: Pick<ThreadStart, 'addresses'>): void {
     const { addresses } = common();
     if (addresses === undefined || addresses === since.addresses) return;
-    thread.call('replaceAddresses', addresses).catch(() => thread.worker.terminate());
+    thread.call('replaceAddresses', addresses).catch(() => endThread(thread.worker));
   }
 
   return {
@@ -179,7 +180,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     ended: () => ended,
     async open(functions) {
       options.clusterAddresses?.onChange((changes) => {
-        for (const thread of serving) thread.call('changeAddresses', changes).catch(() => thread.worker.terminate());
+        for (const thread of serving) thread.call('changeAddresses', changes).catch(() => endThread(thread.worker));
       });
       const first = startThread(functions);
       if (preparesDatabase) await first;
@@ -197,7 +198,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
       });
       return (generation) => {
         const { configuration: _, ...name } = generation;
-        const commit = (thread: Thread) => thread.call('commit', name).catch(() => thread.worker.terminate());
+        const commit = (thread: Thread) => thread.call('commit', name).catch(() => endThread(thread.worker));
         committed = Promise.all(
           [...serving].map((thread) => (threads.has(thread) ? commit(thread) : catchUp(thread, before))),
         );
@@ -275,7 +276,7 @@ const lastStepsMs = 3000;
 async function closeThread(thread: Thread, drainMs: number, options: Required<CloseOptions>): Promise<void> {
   const { withinMs = 0 } = options;
   const killAfterMs = Math.min(drainMs + withinMs + lastStepsMs, delayMsMax);
-  const timer = setTimeout(() => void thread.worker.terminate(), killAfterMs);
+  const timer = setTimeout(() => void endThread(thread.worker), killAfterMs);
   try {
     const isOpen = await thread.opened.then(
       () => true,
@@ -284,7 +285,7 @@ async function closeThread(thread: Thread, drainMs: number, options: Required<Cl
     if (isOpen) await thread.call('close', options);
   } finally {
     clearTimeout(timer);
-    await thread.worker.terminate();
+    await endThread(thread.worker);
   }
 }
 

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { createMemoryCounters, createSharedTable, type Hit, releaseLocksOf, type SharedTable } from '#ratelimit';
 import { locksOf } from '../../../src/ratelimit/counters/counter-table.ts';
+import { endThread } from '../../../src/server/threads/end-thread.ts';
 import { hitOfThree } from '../../support/limits.ts';
 import type { CountingOrder } from './counting-thread.ts';
 
@@ -36,7 +37,7 @@ function setUp(limit: number) {
     start,
     counted: () => countedOf(table, kinds),
     total: () => admitted.reduce((sum, hits) => sum + hits, 0),
-    endAll: () => Promise.all([...workers].map((worker) => worker.terminate())),
+    endAll: () => Promise.all([...workers].map(endThread)),
   };
 }
 
@@ -77,11 +78,11 @@ describe('counters that threads share', () => {
       const victim = shared.start(2, Number.POSITIVE_INFINITY);
       await once(victim, 'online');
       await untilCounted(2_000);
-      await victim.terminate();
+      await endThread(victim);
       releaseLocksOf(shared.table, 2);
       await untilCounted(2_000);
     }
-    await survivor.terminate();
+    await endThread(survivor);
     releaseLocksOf(shared.table, 1);
     assert.deepEqual(new Set(locksOf(shared.table)), new Set([0]));
     const unfinished = shared.counted().reduce((sum, hits) => sum + hits, 0) - shared.total();
