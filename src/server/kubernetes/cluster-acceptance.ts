@@ -25,9 +25,8 @@ export interface ClusterAcceptance {
 
 type AcceptanceParts = Pick<Setup, 'settings' | 'has' | 'services' | 'configDirectory'>;
 
-export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: string): ClusterAcceptance {
+export function createClusterAcceptance(parts: AcceptanceParts, trusted: readonly string[]): ClusterAcceptance {
   const { gatewayDomain, strictPaths, kubernetesGatewayApi } = parts.settings;
-  const trusted = trustedNamespaces(parts.settings, ownNamespace);
   const addresses = parts.settings.kubernetesGatewayAddresses;
   const gatewayApi = kubernetesGatewayApi
     ? createGatewayApi({ trusted, addresses, ports: servedPorts(parts.settings) })
@@ -60,7 +59,10 @@ function servedPorts({ port, tlsPort }: Pick<Settings, 'port' | 'tlsPort'>) {
   return { http: [80, port], https: tlsPort === undefined ? [] : [443, tlsPort] };
 }
 
-/** `ownNamespace` is that of frontdesk itself, if it is known. */
-export function trustedNamespaces(settings: AcceptanceParts['settings'], ownNamespace: string | undefined): string[] {
-  return [...new Set([ownNamespace ?? [], settings.kubernetesTrustedNamespaces].flat())];
+/** `ownNamespace` is that of frontdesk itself. */
+export function trustedNamespaces(
+  { kubernetesTrustedNamespaces }: Pick<Settings, 'kubernetesTrustedNamespaces'>,
+  ownNamespace: string,
+): readonly string[] {
+  return [...new Set([ownNamespace, ...kubernetesTrustedNamespaces])];
 }

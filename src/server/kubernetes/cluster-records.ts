@@ -46,16 +46,15 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   const { logger, clock, dormant, clusterAddresses } = parts;
   const source = sourceOf(parts.settings);
   // No Service is read before it is known.
-  let ownNamespace: string | undefined;
+  let trusted: readonly string[] = [];
   const { createAddressStore, openCluster, openReports, readClusterOnce } = await import('#kubernetes');
-  const isTrusted = (namespace: string) => trustedNamespaces(parts.settings, ownNamespace).includes(namespace);
-  const store = createAddressStore(parts.settings.kubernetesAddresses, isTrusted);
+  const store = createAddressStore(parts.settings.kubernetesAddresses, (namespace) => trusted.includes(namespace));
   const onAddresses = (changes: AddressChanges) => clusterAddresses?.apply(store.apply(changes));
   if (dormant) {
     const { namespace, objects, services, slices } = parts.clusterContents ?? (await readClusterOnce(source));
-    ownNamespace = namespace;
+    trusted = trustedNamespaces(parts.settings, namespace);
     onAddresses({ services: { present: services }, slices: { present: slices } });
-    const { accepted: initial } = await createClusterAcceptance(parts, namespace).accept(objects);
+    const { accepted: initial } = await createClusterAcceptance(parts, trusted).accept(objects);
     return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
   }
   const { namespaces } = source;
@@ -68,14 +67,14 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
     async start(onChange) {
       const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses });
       cluster = await opening;
-      ownNamespace = cluster.namespace;
+      trusted = trustedNamespaces(parts.settings, cluster.namespace);
       // The other processes of a split frontdesk would write the same.
       if (parts.has('gateway')) reports = openReports({ api: cluster.api, logger, clock });
       let acceptance: ClusterAcceptance | undefined;
 
       async function onObjects(objects: ClusterObjects): Promise<void> {
         const startedAtMs = performance.now();
-        acceptance ??= createClusterAcceptance(parts, (await opening).namespace);
+        acceptance ??= createClusterAcceptance(parts, trustedNamespaces(parts.settings, (await opening).namespace));
         const { accepted, statuses } = await acceptance.accept(objects, (found) => onChange(found, startedAtMs));
         deliveries += 1;
         verdicts = accepted.verdicts;
