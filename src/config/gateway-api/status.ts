@@ -1,6 +1,6 @@
 /** What frontdesk has to say in the status of an object of the Gateway API. Plain data, without times. */
 import type { Fault } from '../errors.ts';
-import type { ClusterObject } from '../objects/object.ts';
+import { type ClusterObject, generationOf } from '../objects/object.ts';
 
 /** The status that an object is to have. */
 export interface DesiredStatus {
@@ -57,7 +57,7 @@ export interface Problem extends Fault {
 
 /** The condition holds if there is no problem. Its reason is then its type, as for most in the Gateway API. */
 export function conditionOf(object: ClusterObject, type: string, problem: Problem | undefined): Condition {
-  const observedGeneration = generationOf(object);
+  const observedGeneration = generationOf(object) ?? 0;
   if (problem === undefined) return { type, status: 'True', reason: type, message: '', observedGeneration };
   return { type, status: 'False', reason: problem.reason, message: sentencesOf(problem), observedGeneration };
 }
@@ -65,8 +65,4 @@ export function conditionOf(object: ClusterObject, type: string, problem: Proble
 /** A message that begins with a word begins with a capital letter, and one that begins with the name of a field does not. */
 function sentencesOf({ message, remedy }: Fault): string {
   return `${message.replace(/^[a-z]+(?=[ :])/, (word) => word.charAt(0).toUpperCase() + word.slice(1))}. ${remedy}`;
-}
-
-function generationOf({ value }: ClusterObject): number {
-  return Number((value as { readonly metadata?: { readonly generation?: number } }).metadata?.generation ?? 0);
 }

@@ -1,5 +1,5 @@
 /** An object of a Kubernetes cluster that may contain records, and what became of it. */
-import type { ConfigurationError } from '../errors.ts';
+import { type ConfigurationError, valueAt } from '../errors.ts';
 
 export interface ClusterObject {
   readonly apiVersion: string;
@@ -43,4 +43,10 @@ function ageOf({ createdAt, namespace, name, kind }: ClusterObject): string {
 function compare(one: string, other: string): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;
+}
+
+/** Incremented by the API server with each change of the spec. Undefined for an object that was read without it. */
+export function generationOf({ value }: ClusterObject): number | undefined {
+  const generation = valueAt(value, ['metadata', 'generation']);
+  return typeof generation === 'number' ? generation : undefined;
 }

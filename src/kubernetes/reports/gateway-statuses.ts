@@ -1,9 +1,8 @@
 /** Writes the statuses of the Gateway API, each on top of what was read just before, because others write there too. */
-import { type ClusterObject, type DesiredStatus, gatewayApiGroup } from '#config';
+import { type ClusterObject, type DesiredStatus, gatewayApiGroup, generationOf } from '#config';
 import { type Fields, isMap, sortedJson } from '#foundation';
 import { gatewayApiPlurals } from '../gateway-api.ts';
 import { statusChange } from './merge-status.ts';
-import { generationOf } from './status.ts';
 import type { WriteOutcome, WriteQueue } from './write-queue.ts';
 import type { WriteResult, Writer } from './writer.ts';
 

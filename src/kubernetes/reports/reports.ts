@@ -1,9 +1,9 @@
 /** Reports to the cluster what became of its objects: writes only what they do not say already. */
-import { type ClusterObject, type DesiredStatus, isOwnKind, type ObjectVerdict } from '#config';
+import { type ClusterObject, type DesiredStatus, generationOf, isOwnKind, type ObjectVerdict } from '#config';
 import { isMap, type Logger } from '#foundation';
 import { eventAgain, eventOf } from './event.ts';
 import { createGatewayStatuses } from './gateway-statuses.ts';
-import { acceptedStatusOf, generationOf, saysAlready, statusPatch, statusPlace } from './status.ts';
+import { acceptedStatusOf, saysAlready, statusPatch, statusPlace } from './status.ts';
 import { type VerdictText, verdictText } from './verdict-text.ts';
 import { createWriteQueue, type WriteOutcome, type WriteQueueOptions } from './write-queue.ts';
 import { createWriter, type WriteApi, type WriteResult } from './writer.ts';

@@ -1,5 +1,5 @@
 /** The condition `Accepted` in the status of our own kinds: whether an object says it already, and the patch that says it. */
-import { type ClusterObject, ownGroup, pluralOf } from '#config';
+import { type ClusterObject, generationOf, ownGroup, pluralOf } from '#config';
 import { isMap } from '#foundation';
 import type { VerdictText } from './verdict-text.ts';
 
@@ -60,11 +60,6 @@ export function timeOf(ms: number): string {
 
 function statusOf({ isAccepted }: VerdictText): 'True' | 'False' {
   return isAccepted ? 'True' : 'False';
-}
-
-/** Incremented by the API server with each change of the spec. */
-export function generationOf({ value }: ClusterObject): unknown {
-  return mapAt(value, 'metadata')?.['generation'];
 }
 
 function conditionOf(object: ClusterObject) {
