@@ -7,9 +7,9 @@ import { startApiProxy } from '../support/kubernetes/api-proxy.ts';
 import {
   adminToken,
   describeWithKubernetes,
+  eachInNamespace,
   type KubernetesServer,
   readerToken,
-  startKubernetes,
 } from '../support/kubernetes/api-server.ts';
 import { followCluster } from '../support/kubernetes/followed-cluster.ts';
 import { definitionOf, mappingText, serviceOf } from '../support/kubernetes/objects.ts';
@@ -23,16 +23,12 @@ const services = { apiGroups: [''], resources: ['services'], verbs: reading };
 const slices = { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: reading };
 
 describeWithKubernetes('a cluster whose API server fails', () => {
-  const shared = testServers(after);
   const servers = testServers();
   const writeFiles = temporaryFiles();
   let kubernetes: KubernetesServer;
   let shop: string;
-  before(async () => {
-    kubernetes = await startKubernetes(shared);
-  });
-  beforeEach(async () => {
-    shop = await kubernetes.createNamespace();
+  eachInNamespace((server, namespace) => {
+    [kubernetes, shop] = [server, namespace];
   });
 
   const withRecord = (name: string) => serviceOf(shop, name, mappingText(name));

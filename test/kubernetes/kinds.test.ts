@@ -5,8 +5,8 @@ import { startApiProxy } from '../support/kubernetes/api-proxy.ts';
 import {
   adminToken,
   describeWithKubernetes,
+  eachInNamespace,
   type KubernetesServer,
-  startKubernetes,
 } from '../support/kubernetes/api-server.ts';
 import type { KubernetesObject } from '../support/kubernetes/client.ts';
 import { followCluster } from '../support/kubernetes/followed-cluster.ts';
@@ -17,15 +17,11 @@ import { eventually } from '../support/waiting.ts';
 const ambassador = 'getambassador.io';
 
 describeWithKubernetes('kinds of a cluster', () => {
-  const shared = testServers(after);
   const servers = testServers();
   let kubernetes: KubernetesServer;
   let shop: string;
-  before(async () => {
-    kubernetes = await startKubernetes(shared);
-  });
-  beforeEach(async () => {
-    shop = await kubernetes.createNamespace();
+  eachInNamespace((server, namespace) => {
+    [kubernetes, shop] = [server, namespace];
   });
 
   async function follow(options: Partial<ClusterOptions> = {}) {

@@ -6,9 +6,9 @@ import { ApiFailure, describeFailure } from '../../../src/kubernetes/api/failure
 import { discoverKinds } from '../../../src/kubernetes/read/resources.ts';
 import {
   adminToken,
+  eachInNamespace,
   type KubernetesServer,
   readerToken,
-  startKubernetes,
 } from '../../support/kubernetes/api-server.ts';
 import type { KubernetesObject, Rule } from '../../support/kubernetes/client.ts';
 import { followCluster } from '../../support/kubernetes/followed-cluster.ts';
@@ -20,15 +20,11 @@ import { eventually } from '../../support/waiting.ts';
 const group = 'gateway.networking.k8s.io';
 
 describeWithGatewayApi('the Gateway API of a cluster', () => {
-  const shared = testServers(after);
   const servers = testServers();
   let kubernetes: KubernetesServer;
   let shop: string;
-  before(async () => {
-    kubernetes = await startKubernetes(shared);
-  });
-  beforeEach(async () => {
-    shop = await kubernetes.createNamespace();
+  eachInNamespace((server, namespace) => {
+    [kubernetes, shop] = [server, namespace];
   });
 
   async function follow(token = adminToken, options: Partial<ClusterOptions> = {}) {

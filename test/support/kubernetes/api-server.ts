@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { endProcess, isRunning } from '../programs/end-process.ts';
 import { freePort } from '../programs/free-port.ts';
 import { isInstalled } from '../programs/installed.ts';
-import type { TestServers } from '../serve.ts';
+import { type TestServers, testServers } from '../serve.ts';
 import { eventually } from '../waiting.ts';
 import { makeCertificate } from '../wire/certificate.ts';
 import { createApiClient, type KubernetesClient } from './client.ts';
@@ -174,4 +174,14 @@ function runProgram(command: string, args: readonly string[]): RunningProgram {
     signal: (name) => void child.kill(name),
     kill: () => endProcess(child, 'SIGKILL'),
   };
+}
+
+/** Starts an API server for the tests of a suite, and creates a namespace for each of them, which it hands over. */
+export function eachInNamespace(receive: (kubernetes: KubernetesServer, namespace: string) => void): void {
+  const servers = testServers(after);
+  let kubernetes: KubernetesServer;
+  before(async () => {
+    kubernetes = await startKubernetes(servers);
+  });
+  beforeEach(async () => receive(kubernetes, await kubernetes.createNamespace()));
 }
