@@ -1,15 +1,7 @@
 /** Opens all listeners or none, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Configuration,
-  hostForClients,
-  isLoopback,
-  openFilesMax,
-  type Settings,
-  type Tls,
-  variableOf,
-} from '#config';
+import { type Configuration, hostForClients, isLoopback, openFilesMax, type Tls } from '#config';
 import { equalPart, listenError } from '#foundation';
 import {
   type ConnectionLimit,
@@ -25,9 +17,9 @@ import {
   waitingMaxDefault,
 } from '#http';
 import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
-import { travelModules } from '#travel';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
+import { bindingsOf, type ListenerName, listenersOf, rejectSamePort } from './ports.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 import { type CurrentTls, servedBy, serverTls } from './tls/certificates.ts';
@@ -308,78 +300,11 @@ function warnAboutPeers({ logger, has, settings }: Setup, host: string, scheme: 
   }
 }
 
-/** `portSettings` has the settings of the open ports, by host and port. */
-export function rejectSamePort(
-  portSettings: ReadonlyMap<string, string>,
-  { host, port, portSetting }: Pick<Binding, 'host' | 'port' | 'portSetting'>,
-): void {
-  const other = portSettings.get(`${host} ${port}`);
-  if (other !== undefined)
-    throw new Error(`${other} and ${portSetting} are both ${port}: give one of them another port`);
-}
-
-export type ListenerName = 'gateway' | 'gateway-tls' | 'redirect' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
-
-/** The address of a listener, and the names of the settings that define it. */
-interface Binding {
-  readonly host: string;
-  /** Undefined when the listener is turned off. */
-  readonly port: number | undefined;
-  /** The setting from which the port comes. */
-  readonly option: PortOption;
-  /** The names of the settings in the environment. */
-  readonly hostSetting: string;
-  readonly portSetting: string;
-}
-
-export type PortOption =
-  | 'port'
-  | 'tlsPort'
-  | 'httpRedirectPort'
-  | 'authPort'
-  | 'ratelimitPort'
-  | 'ratelimitHttpPort'
-  | 'adminPort';
-
-export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Binding>> {
-  const { host: defaultHost } = settings;
-  const { ratelimitHost = defaultHost, authHost = defaultHost, adminHost = defaultHost } = settings;
-  const binding = (option: PortOption, host: string, hostName: string): Binding => {
-    const hostSetting = host === defaultHost ? 'HOST' : hostName;
-    return { host, port: settings[option], option, hostSetting, portSetting: variableOf(option) };
-  };
-  return {
-    gateway: binding('port', defaultHost, 'HOST'),
-    'gateway-tls': binding('tlsPort', defaultHost, 'HOST'),
-    redirect: binding('httpRedirectPort', defaultHost, 'HOST'),
-    ratelimit: binding('ratelimitPort', ratelimitHost, 'RATELIMIT_HOST'),
-    'ratelimit-http': binding('ratelimitHttpPort', ratelimitHost, 'RATELIMIT_HOST'),
-    auth: binding('authPort', authHost, 'AUTH_HOST'),
-    admin: binding('adminPort', adminHost, 'ADMIN_HOST'),
-  };
-}
-
 /** Waits for all closers, then rejects with the first error if there was one. */
 async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const closed = await Promise.allSettled(closers.map((close) => close()));
   const failed = closed.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
-}
-
-/** The listeners that a process opens if they have a port, from first to last. */
-export function listenersOf({ has, services }: Setup): readonly ListenerName[] {
-  const servesHttp = has('gateway') || travelModules.some(has) || Object.keys(services).length > 0;
-  const names: readonly (readonly [ListenerName, isServed: boolean])[] = [
-    ['ratelimit', has('ratelimit')],
-    ['ratelimit-http', has('ratelimit')],
-    ['auth', has('auth')],
-    ['gateway', servesHttp],
-    ['gateway-tls', has('gateway')],
-    ['redirect', has('gateway')],
-    // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
-    ['admin', true],
-  ];
-  return names.flatMap(([name, isServed]) => (isServed ? [name] : []));
 }
 
 interface OpenListener {

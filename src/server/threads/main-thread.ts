@@ -11,10 +11,10 @@ import { travelModules } from '#travel';
 import { createCurrentGateway } from '../current-gateway.ts';
 import { createShutdown, openOrClose } from '../frontdesk.ts';
 import { createReadiness, probeRoute } from '../internal-routes.ts';
-import { bindingsOf, createConnectionLimits } from '../listeners.ts';
+import { createConnectionLimits } from '../listeners.ts';
 import type { Frontdesk, Listening, Setup } from '../options.ts';
 import { createPipeline } from '../pipeline.ts';
-import { claimPorts } from '../ports.ts';
+import { bindingsOf, claimPorts, sharesPickedPort } from '../ports.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
 import { type CurrentTls, certificatesOf, createLiveCertificates, withCertificates } from '../tls/certificates.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
@@ -46,14 +46,14 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const onChange = () => pool.report(stateOf(configuration));
   const certificates = createLiveCertificates(setup, { tls, records, onChange });
   const configuration = withCertificates(records, certificates);
-  const settings = await claimPorts(setup);
-  const start = startOf({ ...setup, settings }, options.count);
+  await claimPorts(setup);
+  const start = startOf(setup, options.count);
   const closing = new AbortController();
   const pool = createThreadPool({
     ...setup,
     ...options,
     drainMs: given.drainMs,
-    preparesDatabase: travelModules.some(setup.has),
+    firstAlone: travelModules.some(setup.has) || sharesPickedPort(setup),
     common: () => ({ ...start, ...currentOf(setup, configuration, tls) }),
   });
   const reports = createAllReports({
@@ -76,7 +76,7 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   configuration.afterReload(() => pool.report(stateOf(configuration)));
   await Promise.all([configuration.watch(), certificates.watch(replaceWith(pool, tls))]);
   // Opened last, so that a successful probe means that the other ports can be called.
-  const admin = await openAdmin({ ...setup, settings }, configuration, reports);
+  const admin = await openAdmin(setup, configuration, reports);
   ofAdmin.defer(() => admin?.close(timeLeft()));
   const listeners = { ...shared, admin: admin?.listening };
 

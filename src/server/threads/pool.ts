@@ -8,6 +8,7 @@ import { createTurns, delayMsMax, type InTurn, type Logger, messageOf } from '#f
 import { releaseLocksOf } from '#ratelimit';
 import type { ClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners } from '../options.ts';
+import { withPortsOf } from '../ports.ts';
 import type { Commit } from '../reload.ts';
 import { type Calls, createCalls, ThreadEnded } from './calls.ts';
 import { endThread } from './end-thread.ts';
@@ -19,8 +20,8 @@ export interface PoolOptions {
   readonly logger: Pick<Logger, 'info' | 'error'>;
   /** The setting of this name, which adds to the time that closing may take. */
   readonly drainMs: number;
-  /** Whether the first thread prepares the database, so that the others have to wait for it. */
-  readonly preparesDatabase: boolean;
+  /** Whether the others wait until the first thread has opened, because it prepares the database or its port is 0. */
+  readonly firstAlone: boolean;
   /** Starts a thread that runs `openThread`. */
   readonly start: (start: ThreadStart) => Worker;
   /** What all threads need to start, now or later. */
@@ -71,19 +72,22 @@ export interface ThreadPool {
 }
 
 export function createThreadPool(options: PoolOptions): ThreadPool {
-  const { count, logger, drainMs, preparesDatabase, common, clock } = options;
+  const { count, logger, drainMs, firstAlone, common, clock } = options;
   const serving = new Set<Thread>();
   const running = new Set<Thread>();
   const mayStart = createBackoff();
   const closing = new AbortController();
   let started = 0;
+  let shared: Listeners | undefined;
   let ended: ReturnType<ThreadPool['ended']> = { latest: [], total: 0 };
   let committed: Promise<unknown> = Promise.resolve();
 
   /** Resolves when the thread serves requests. */
   async function startThread(functions: PoolFunctions): Promise<Listeners> {
     started += 1;
-    const start = { ...common(), number: started };
+    const given = common();
+    const settings = shared ? withPortsOf(given.settings, shared) : given.settings;
+    const start = { ...given, settings, number: started };
     const worker = options.start(start);
     const publishLogin = (outcome: LoginOutcome) => tellOthers(start.number, outcome);
     const thread = openThreadOf(worker, start.number, { ...functions, publishLogin });
@@ -183,7 +187,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
         for (const thread of serving) thread.call('changeAddresses', changes).catch(() => endThread(thread.worker));
       });
       const first = startThread(functions);
-      if (preparesDatabase) await first;
+      if (firstAlone) shared = await first;
       const [listeners] = await Promise.all([
         first,
         ...Array.from({ length: count - 1 }, () => startThread(functions)),

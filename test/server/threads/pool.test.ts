@@ -6,6 +6,7 @@ import { type Configuration, requireSettings } from '#config';
 import { silentLogger } from '#foundation';
 import { settingTable } from '#server/product';
 import { type ClusterAddresses, createClusterAddresses } from '../../../src/server/kubernetes/addresses.ts';
+import type { Listeners } from '../../../src/server/options.ts';
 import { createCalls } from '../../../src/server/threads/calls.ts';
 import { createThreadPool } from '../../../src/server/threads/pool.ts';
 import type { MainFunctions, ThreadFunctions, ThreadStart } from '../../../src/server/threads/thread.ts';
@@ -26,18 +27,31 @@ const noListeners = {
 describe('createThreadPool', () => {
   const servers = testServers();
 
+  interface SetUpOptions {
+    readonly mayPrepare?: (number: number) => Promise<void>;
+    readonly clusterAddresses?: ClusterAddresses;
+    /** What each thread reports that it has opened. */
+    readonly listeners?: Listeners;
+    readonly settings?: Readonly<Record<string, unknown>>;
+  }
+
   /** Starts threads that record what they are told. `mayPrepare` throws if a thread cannot use a configuration. */
   async function setUp({
-    mayPrepare = async (_number: number): Promise<void> => {},
+    mayPrepare = async () => {},
     clusterAddresses = createClusterAddresses(),
-  } = {}) {
+    listeners = noListeners,
+    settings = {},
+  }: SetUpOptions = {}) {
+    const starts: ThreadStart[] = [];
     const log: string[] = [];
     const workers = new Map<number, EventEmitter>();
     let generation = generationOf(1);
 
     const copies = new Map<number, ClusterAddresses>();
 
-    function start({ number, generation: { number: started }, addresses = [] }: ThreadStart): Worker {
+    function start(given: ThreadStart): Worker {
+      starts.push(given);
+      const { number, addresses = [] } = given;
       const copy = createClusterAddresses();
       copy.replace(addresses);
       copies.set(number, copy);
@@ -66,8 +80,8 @@ describe('createThreadPool', () => {
         replaceAddresses: (all) => copies.get(number)?.replace(all),
         close: async () => {},
       };
-      if (number > 2) log.push(`${number} starts with ${started}`);
-      void createCalls<MainFunctions>(port2, functions).call('opened', noListeners);
+      if (number > 2) log.push(`${number} starts with ${given.generation.number}`);
+      void createCalls<MainFunctions>(port2, functions).call('opened', listeners);
       return worker as unknown as Worker;
     }
 
@@ -75,13 +89,13 @@ describe('createThreadPool', () => {
       count: 2,
       clock: () => 7,
       drainMs: 0,
-      preparesDatabase: true,
+      firstAlone: true,
       logger: silentLogger,
       start,
       clusterAddresses,
       common: () => ({
         count: 2,
-        settings: requireSettings(settingTable, {}),
+        settings: requireSettings(settingTable, settings),
         generation,
         state: { refused: [], errors: [], notices: [], reloads: { succeeded: 0, failed: 0, lastDurationMs: 0 } },
         tls: undefined,
@@ -111,7 +125,7 @@ describe('createThreadPool', () => {
       commit(generation);
     }
     const addressesOf = (number: number) => copies.get(number)?.snapshot();
-    return { pool, log, reload, addressesOf, end: (number: number) => workers.get(number)?.emit('exit', 1) };
+    return { pool, log, starts, reload, addressesOf, end: (number: number) => workers.get(number)?.emit('exit', 1) };
   }
 
   function generationOf(number: number, mappings = 0) {
@@ -179,6 +193,25 @@ describe('createThreadPool', () => {
     clusterAddresses.apply([{ namespace: 'shop', name: 'car', addresses: undefined }]);
     await haveAll(2, 3);
     assert.deepEqual(addressesOf(3)?.length, 2);
+  });
+
+  it('gives the threads after the first one the ports that the system has picked for it', async () => {
+    const listeningAt = (port: number) => ({ host: '127.0.0.1', port, url: '' });
+    const listeners = { ...noListeners, gateway: listeningAt(1), gatewayTls: listeningAt(2), auth: listeningAt(3) };
+    const settings = { port: 0, authPort: 0, ratelimitPort: 7 };
+    const { starts, end } = await setUp({ listeners, settings });
+    end(1);
+    await eventually(() => assert.equal(starts.length, 3));
+    const ports = starts.map(({ settings: { port, tlsPort, authPort } }) => [port, tlsPort, authPort]);
+    assert.deepEqual(ports, [
+      [0, undefined, 0],
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    assert.deepEqual(
+      starts.map(({ settings }) => settings.ratelimitPort),
+      [7, 7, 7],
+    );
   });
 
   it('remembers the last five threads that have ended', async () => {

@@ -271,11 +271,10 @@ describe('TLS_PORT', () => {
     for (const one of listened.mock.calls) assert.equal((one.this as Server).listening, false);
   });
 
-  it('is claimed before threads listen on it, which then have the same one', async () => {
-    const setup = await resolveOptions({ ...gateways, config: { records: [] } });
-    const claimed = await claimPorts(setup);
-    assert.ok((claimed.tlsPort ?? 0) > 0);
-    assert.notEqual(claimed.tlsPort, claimed.port);
+  it('is checked before threads listen on it', async () => {
+    const { port } = await servers.tcp(() => {});
+    const setup = await resolveOptions({ ...gateways, tlsPort: port, config: { records: [] } });
+    await assert.rejects(claimPorts(setup), /127\.0\.0\.1:\d+ \(EADDRINUSE\): another process .*TLS_PORT/);
   });
 
   it('is not open in a process without the gateway', async () => {
