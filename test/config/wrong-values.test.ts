@@ -1,4 +1,4 @@
-/** Tests that no message about a wrong value is zod's own, wherever a person or program can pass one. */
+/** Wrong values, wherever a person or program can pass one: no message is zod's own, and none is dropped in silence. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -55,6 +55,14 @@ function* wrongFields(fields: object, required: object): Generator<readonly [wha
   for (const [field, value] of Object.entries(fields))
     for (const [what, version] of wrongVersions(value, [field])) yield [what, { ...required, [field]: version }];
   yield* wrongVersions(required);
+}
+
+/** Yields copies of a value with the key `__proto__` in one of its maps, at any depth. Parsers of YAML and JSON make such. */
+function* withProto(value: unknown, path: Path = []): Generator<readonly [where: string, version: unknown]> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield [path.join('.'), { ...value, ['__proto__']: 'x' }];
+  for (const [key, inner] of Object.entries(value))
+    for (const [where, version] of withProto(inner, [...path, key])) yield [where, replaced(value, key, version)];
 }
 
 function replaced(value: object, key: string, inner: unknown): object {
@@ -125,10 +133,8 @@ const descriptor = {
   share_threshold: true,
   metadata: { team: 'travel' },
 };
-const domain = {
-  domain: 'gateway',
-  descriptors: [{ ...descriptor, descriptors: [{ key: 'path', rate_limit: [limit] }] }],
-};
+const descriptorOfPath = { key: 'path', rate_limit: [limit] };
+const domain = { domain: 'gateway', descriptors: [{ ...descriptor, descriptors: [descriptorOfPath] }] };
 
 type Versions = Iterable<readonly [what: string, version: unknown]>;
 type Read = (version: unknown) => string | Promise<string>;
@@ -295,3 +301,38 @@ function oddLines(text: string): readonly string[] {
   const odd = new RegExp(`${zodText}|\\bundefined\\b|\\[object |must be (an? .+), not \\1$`);
   return text.split('\n').filter((line) => odd.test(line));
 }
+
+/** What people write into files, with each field of a record by itself, because not all of them go together. */
+function* writtenMaps(): Generator<readonly [what: string, map: unknown, around: (version: unknown) => object]> {
+  const { Service: _, ...kinds } = records;
+  for (const [kind, record] of Object.entries(kinds)) {
+    const required = { ...requiredOf(record), ...(kind === 'Mapping' && { auth_service: undefined }) };
+    for (const [field, value] of Object.entries(record)) {
+      const around = (version: unknown) => ({ records: [{ ...required, [field]: version }] });
+      if (isAccepted(around(value))) yield [`${kind} ${field}`, value, around];
+    }
+  }
+  const { metadata: unused, ...used } = descriptor;
+  const limits = { domain: 'gateway', descriptors: [{ ...used, descriptors: [descriptorOfPath] }] };
+  yield ['domain of limits', limits, (version) => ({ records: [], limits: [version] })];
+  yield ['user', demoRecord, (version) => ({ records: [], users: [version] })];
+}
+
+function isAccepted(given: object): boolean {
+  return configurationFrom(given as Parameters<typeof configurationFrom>[0]).errors.length === 0;
+}
+
+describe('the key __proto__ in a map of a record, a limit or a user', () => {
+  it('is refused at any depth, because a condition that is left out would match more than meant', () => {
+    const maps = [...writtenMaps()];
+    const accepted = maps.flatMap(([what, map, around]) =>
+      [...withProto(map)].flatMap(([where, version]) => (isAccepted(around(version)) ? [`${what} ${where}`] : [])),
+    );
+    assert.deepEqual(accepted, []);
+    for (const field of ['Mapping headers', 'Mapping labels', 'AuthService add_auth_headers'])
+      assert.ok(
+        maps.some(([what]) => what === field),
+        `${field} was not checked`,
+      );
+  });
+});
