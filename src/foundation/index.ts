@@ -21,7 +21,7 @@ export {
   type OutageLog,
   type OutageLogs,
 } from './outage-log.ts';
-export { isOwnAddress, peerOf } from './peer.ts';
+export { isOwnAddress, peerOf, usualAddress } from './peer.ts';
 export { type Fields, isMap, sortedJson } from './plain-data.ts';
 export { type ProtobufField, protobufContent, protobufFields, protobufNumber } from './protobuf.ts';
 export { formatSource, type Source } from './source.ts';

@@ -18,7 +18,7 @@ export {
   markBodyRestored,
   readBody,
 } from './body.ts';
-export { lookupElsewhere, ownMachineFault } from './client/own-machine.ts';
+export { createMachineGuard, type MachineGuard } from './client/machine-guard.ts';
 export { streamsOfSessionMax } from './client/session.ts';
 export { createSessions, type Sessions, type SessionsOptions } from './client/sessions.ts';
 export { uncompressed } from './compression/compressed-stream.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { Http2Error } from './errors.ts';
-import { lookupElsewhere, ownMachineFault } from './own-machine.ts';
+import type { MachineGuard } from './machine-guard.ts';
 
 export interface Http2Address {
   /** Scheme, host and port. */
@@ -14,8 +14,8 @@ export interface Http2Address {
   readonly tls?:
     | { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
     | undefined;
-  /** Refuses to connect to this machine. @default false */
-  readonly refusesOwnMachine?: boolean | undefined;
+  /** Keeps connections away from this machine. Undefined if they may lead there. */
+  readonly machineGuard?: MachineGuard | undefined;
 }
 
 /** Calls `done` once, with a connected socket or an error. Returns a function that gives up and destroys the socket. */
@@ -23,19 +23,19 @@ export type OpenConnection = (done: (failure: Error | undefined, socket: Socket)
 
 /** Compiles the address. Each call of the returned function opens a connection. */
 export function createConnect(address: Http2Address): OpenConnection {
+  const { machineGuard } = address;
   const { protocol, hostname, port } = new URL(address.origin);
   const isSecure = protocol === 'https:';
   const place = {
     ...commonOptions,
-    ...(address.refusesOwnMachine && { lookup: lookupElsewhere }),
+    ...(machineGuard && { lookup: machineGuard.lookup }),
     host: hostname.replace(/^\[|\]$/g, ''),
     port: Number(port || (isSecure ? 443 : 80)),
   };
-  const fault = address.refusesOwnMachine ? ownMachineFault(hostname) : undefined;
-  const opener = isSecure ? tlsOpener(place, address) : () => connectTcp(place);
-  const open = fault === undefined ? opener : () => new Socket().destroy(fault());
+  const open = isSecure ? tlsOpener(place, address) : () => connectTcp(place);
   return (done) => {
-    const socket = open();
+    const fault = machineGuard?.faultOf(hostname);
+    const socket = fault === undefined ? open() : new Socket().destroy(fault);
     const onFailure = (failure: Error) => settle(selectsNothing(failure) ? withoutH2(failure) : failure);
     const onEnd = () => settle(new Http2Error('ECONNRESET', 'the connection ended before a session was open'));
     const onConnected = () => settle(isSecure ? alpnFailure(socket as TLSSocket) : undefined);

@@ -1,7 +1,7 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, Fault, HealthCheck } from '#config';
 import type { Logger } from '#foundation';
-import { createSessions, grpcStatusName } from '#http';
+import { createSessions, grpcStatusName, type MachineGuard } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { explainFailure } from '../failures.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import type { Candidate } from './load-balancer.ts';
 import { type ConnectionOptions, type ConnectionParts, createPool, type Pool } from './pool.ts';
 
-export interface EndpointOptions extends Omit<ConnectionOptions, 'origin' | 'refusesOwnMachine'> {
+export interface EndpointOptions extends Omit<ConnectionOptions, 'origin' | 'machineGuard'> {
   /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
   /** Returns the origin of each address. Called for each request, because addresses may become known late or change. */
@@ -32,6 +32,7 @@ export interface EndpointOptions extends Omit<ConnectionOptions, 'origin' | 'ref
 
 export interface EndpointParts extends ConnectionParts, Pick<HealthCheckParts, 'timer'> {
   readonly logger: Logger;
+  readonly machineGuard: MachineGuard;
 }
 
 export interface Endpoint extends Candidate {
@@ -110,8 +111,8 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
 /** Starts `lastPicked` at a random negative number, so that different gateways start with different addresses. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
   const { healthCheck } = options;
-  const refusesOwnMachine = options.isUntrusted || options.haveStrangersChosen?.();
-  const connection = { ...options, origin, refusesOwnMachine };
+  const isGuarded = options.isUntrusted || options.haveStrangersChosen?.();
+  const connection = { ...options, origin, machineGuard: isGuarded ? parts.machineGuard : undefined };
   let stopWatching = () => {};
   const endpoint: Endpoint = {
     origin,

@@ -14,7 +14,7 @@ import {
   withServerName,
 } from './pool.ts';
 
-type ProbedAddress = Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls' | 'http2' | 'refusesOwnMachine'>;
+type ProbedAddress = Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls' | 'http2' | 'machineGuard'>;
 
 /** Calls `run` once after `delayMs`. Returns a function that cancels it. */
 export type Timer = (run: () => void, delayMs: number) => () => void;

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
-import { lookupElsewhere, ownMachineFault } from '#http';
+import type { MachineGuard } from '#http';
 import { passOverContinue } from './undici-fixes.ts';
 
 /** Reuses the last used connection, and queues requests if all are busy. */
@@ -178,8 +178,8 @@ export interface ConnectionOptions {
   readonly connectionLifetimeMs?: number | undefined;
   /** Calls the service over HTTP/2. @default false */
   readonly http2?: boolean | undefined;
-  /** Refuses to connect to this machine. @default false */
-  readonly refusesOwnMachine?: boolean | undefined;
+  /** Keeps connections away from this machine. Undefined if they may lead there. */
+  readonly machineGuard?: MachineGuard | undefined;
 }
 
 /** In PEM format. */
@@ -335,23 +335,33 @@ interface Connector {
 
 /** Does not offer HTTP/2: over HTTP/2, undici provides no raw headers and resends requests on its own. */
 export function createConnector(options: ConnectionOptions): Connector {
-  const { origin, serverName, tls, connectTimeoutMs, refusesOwnMachine } = options;
+  const { origin, serverName, tls, connectTimeoutMs, machineGuard } = options;
   const { protocol, hostname } = new URL(origin);
   // Created once, because parsing the authorities takes milliseconds.
   const secureContext = tls && loadTls().createSecureContext(tls);
   const opener = loadUndici().buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
-    ...(refusesOwnMachine && { lookup: lookupElsewhere }),
+    ...(machineGuard && { lookup: machineGuard.lookup }),
     ...(secureContext && { secureContext }),
   });
-  const fault = refusesOwnMachine ? ownMachineFault(hostname) : undefined;
-  const connect: buildConnector.connector =
-    fault === undefined ? opener : (_options, callback) => queueMicrotask(() => callback(fault(), null));
+  const connect = machineGuard === undefined ? opener : guarded(opener, hostname, machineGuard);
   if (protocol !== 'https:') return { connect, serverName: undefined };
   const verified = serverName ?? hostname;
   const servername = isIP(verified.replace(/^\[|\]$/g, '')) === 0 ? verified : '';
   return { connect: (options, callback) => connect({ ...options, servername }, callback), serverName: verified };
+}
+
+function guarded(
+  connect: buildConnector.connector,
+  hostname: string,
+  { faultOf }: MachineGuard,
+): buildConnector.connector {
+  return (options, callback) => {
+    const fault = faultOf(hostname);
+    if (fault === undefined) connect(options, callback);
+    else queueMicrotask(() => callback(fault, null));
+  };
 }
 
 /** Loaded on demand, because a process without `tls` in a record does not need it itself. */

@@ -1,5 +1,6 @@
 /** What successive gateways share by name: the registry of clusters, and the leases that it is made of. */
 import { equalPart, type Logger, silentLogger, sortedJson } from '#foundation';
+import { createMachineGuard } from '#http';
 import {
   type Cluster,
   type ClusterParts,
@@ -49,7 +50,8 @@ export interface ClusterRegistry {
 export function createClusters(options: ClusterRegistryOptions = {}): ClusterRegistry {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
   const { withoutTracing, headerBytesMax, threads = 1 } = options;
-  const parts: ClusterParts = { logger, clock, random, timer, withoutTracing, headerBytesMax };
+  const machineGuard = createMachineGuard(clock);
+  const parts: ClusterParts = { logger, clock, random, timer, withoutTracing, headerBytesMax, machineGuard };
   const released = new Set<OpenCluster>();
   const clusters = createLeases<OpenCluster>((open) => {
     released.add(open);

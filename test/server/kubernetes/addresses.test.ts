@@ -278,7 +278,7 @@ describe('a gateway of a cluster', () => {
     await client.get('/').expect(503);
     set([at(upstream)], { isUntrusted: true });
     await client.get('/').expect(503).expect('Retry-After', '5');
-    assert.match(text(), /127\.0\.0\.1 is the machine of frontdesk .*trusted namespaces/);
+    assert.match(text(), /127\.0\.0\.1 is the machine of frontdesk, .*trusted namespaces/);
     assert.equal(upstream.reached.length, 1);
   });
 
