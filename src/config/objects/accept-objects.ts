@@ -18,7 +18,6 @@ import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
 import { hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
 import { guardsOf, refusalOf } from './refusals.ts';
-import { refusedService } from './refused-mapping.ts';
 import { unreadNotices } from './unread-notices.ts';
 
 export interface AcceptanceOptions extends ObjectOptions {
@@ -64,7 +63,7 @@ function everythingRefused(): Mapping {
     kind: 'Mapping' as const,
     name: 'unread',
     prefix: '/',
-    service: refusedService,
+    service: '',
   };
   const refusal = 'the objects of the cluster have not been read yet';
   return { ...record, refusal, source: { file: 'the cluster', line: 0 } };

@@ -3,7 +3,7 @@ import { type ConfigDocument, type ConfigurationError, fileError } from '../erro
 import { rewriteFault } from '../fields/paths.ts';
 import { type RouteDocument, rulesOf } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
-import type { Mapping } from '../records/mapping.ts';
+import { callsService, type Mapping } from '../records/mapping.ts';
 import { readRecord } from '../records/record.ts';
 import type { Redirect } from '../records/rewrite.ts';
 import { type Guards, noGuards } from './guards.ts';
@@ -57,7 +57,7 @@ function configDocument({ fields }: RouteDocument, file: string): ConfigDocument
 /** Adds what the fields of a record cannot say. */
 function withRoute(record: Mapping, document: RouteDocument): Mapping {
   const { gatewayRoute, weight, redirect, hasFinalSlash, allowsCredentials } = document;
-  return {
+  const mapping = {
     ...record,
     prefix: hasFinalSlash ? `${record.prefix}/` : record.prefix,
     gatewayRoute,
@@ -65,6 +65,7 @@ function withRoute(record: Mapping, document: RouteDocument): Mapping {
     cors: record.cors && { ...record.cors, credentials: allowsCredentials },
     redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
   };
+  return callsService(mapping) ? mapping : { ...mapping, service: '' };
 }
 
 function redirectOf(record: Redirect, { scheme, hostname, port }: RedirectSpec): Redirect {

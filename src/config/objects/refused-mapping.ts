@@ -8,7 +8,7 @@ import { readRecord } from '../records/record.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { nameIn } from './references.ts';
 
-/** Stands for the service of a refused Mapping, which calls none. */
+/** Stands for the service of what is refused while the rest of it is read. */
 export const refusedService = 'refused.invalid';
 
 /** The names of the fields that say which requests a Mapping matches. */
@@ -29,7 +29,7 @@ export function refusedMapping(document: ConfigDocument, object: ClusterObject):
   for (const readable of readableParts(value, object, isWrong(groupNames))) {
     const result = readRecord({ ...document, value: readable, faults: [] });
     if (result.ok && result.record.kind === 'Mapping')
-      return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
+      return { ...result.record, service: '', refusal: `${nameOfObject(object)} is refused` };
   }
   return 'unknown';
 }

@@ -56,6 +56,30 @@ describe('the weights of backends', () => {
   });
 });
 
+describe('a rule that calls no Service', () => {
+  for (const [what, rule] of [
+    ['without a backend', { backendRefs: [] }],
+    ['whose backend does not exist', { backendRefs: [{ name: 'none', port: 80 }] }],
+    ['which redirects', { filters: [{ type: 'RequestRedirect', requestRedirect: { port: 81 } }] }],
+  ] as const)
+    it(`names none: one ${what}`, async () => {
+      const mappings = await mappingsOf([rule]);
+      assert.deepEqual(
+        mappings.map(({ service }) => service),
+        [''],
+      );
+    });
+
+  it('names none if the route is refused', async () => {
+    const route = httpRoute('shop', [{ backendRefs: [orders], retry: { attempts: 1 } }]);
+    const { mappings } = await createCluster()(...edge, route);
+    assert.deepEqual(
+      mappings.map(({ service, refusal }) => [service, refusal]),
+      [['', 'HTTPRoute default/shop is refused']],
+    );
+  });
+});
+
 describe('the port of a backend', () => {
   for (const [appProtocol, expected] of [
     [undefined, { http2: false, grpc: false, allowUpgrade: ['websocket'] }],

@@ -202,7 +202,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
   };
 }
 
-/** Stands for the service of a Mapping that calls none. */
+/** Stands for the service of a Mapping that calls none until it is read. */
 const noService = { service: 'nowhere.invalid' };
 
 /** Of a GRPCRoute, so that clients get a status of gRPC. */
