@@ -140,7 +140,7 @@ export interface RouteRow {
   /** The other conditions of the route and its share of the requests: `POST`, `host api.*`, `20 %`. */
   readonly conditions: readonly string[];
   readonly rewrite: string;
-  /** As the record names it. `''` for an internal route, one whose object is refused, and one of the Gateway API that calls none. */
+  /** As the record names it. `''` for an internal route, a refused one, and one of the Gateway API that calls none. */
   readonly service: string;
   readonly target: string;
   /** Whether an auth service decides about its requests. */

@@ -242,6 +242,7 @@ function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'rea
     conditions: route.conditions(),
     reason,
     source: route.source && formatSource(route.source),
+    policies: route.mapping.gatewayRoute?.policies,
   };
 }
 

@@ -84,6 +84,8 @@ export interface MappingPart {
   readonly reason: string;
   /** `file:line`. Undefined for a built-in route. */
   readonly source: string | undefined;
+  /** The RoutePolicies of a route of the Gateway API, each with the fields that it decides about. Undefined for records. */
+  readonly policies: readonly { readonly name: string; readonly fields: readonly string[] }[] | undefined;
 }
 
 export interface CandidatePart extends MappingPart {

@@ -129,13 +129,18 @@ function versionRows({ version }: Explanation): string[][] {
 
 function mappingRows({ mapping }: Explanation): string[][] {
   if (mapping === undefined) return [];
-  const { name, source, prefix, conditions, reason } = mapping;
+  const { name, source, prefix, conditions, reason, policies = [] } = mapping;
   return [
     ['name', name],
     ['source', source ?? 'built-in route'],
     ['matches', [prefix, ...conditions].join('  ')],
     ['reason', reason],
+    ...policies.map((policy) => ['policy', policyText(policy)]),
   ];
+}
+
+function policyText({ name, fields }: { readonly name: string; readonly fields: readonly string[] }): string {
+  return fields.length === 0 ? `${name}, which decides nothing here` : `${name}: ${fields.join(', ')}`;
 }
 
 const marks = { matched: 'wins', shadow: 'copy', lost: 'loses' } as const;

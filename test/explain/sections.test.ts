@@ -7,6 +7,7 @@ import {
   explainOf,
   type GatewayFields,
   gatewayOf,
+  gatewayRouteOf,
   labelled,
   limitRecordOf,
   mappingOf,
@@ -86,6 +87,19 @@ describe('formatExplanation', () => {
     };
     assert.match(verdict(await preflightFrom('https://a.example')) ?? '', /preflight: .* permits the request/);
     assert.match(verdict(await preflightFrom('https://b.example')) ?? '', /preflight: .* does not permit the request/);
+  });
+
+  it('shows which RoutePolicy decides about which fields of a route of the Gateway API', async () => {
+    const policies = [
+      { name: 'RoutePolicy shop/gold', fields: ['auth_service', 'labels'] },
+      { name: 'RoutePolicy shop/basic', fields: [] },
+    ];
+    const text = await read({ mappings: [mappingOf({ gatewayRoute: gatewayRouteOf({ policies }) })] });
+    assert.deepEqual(section(text, 'Mapping').slice(-2), [
+      'policy | RoutePolicy shop/gold: auth_service, labels',
+      'policy | RoutePolicy shop/basic, which decides nothing here',
+    ]);
+    assert.doesNotMatch(await read({}), /policy/);
   });
 
   it('shows how each limit counts, and its source in the configuration', async () => {

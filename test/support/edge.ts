@@ -80,6 +80,7 @@ export function gatewayRouteOf(fields: Partial<GatewayRoute> = {}): GatewayRoute
     scheme: undefined,
     otherHosts: [],
     fullPath: undefined,
+    policies: [],
     fault: undefined,
     ...fields,
   };

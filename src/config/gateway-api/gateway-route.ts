@@ -15,6 +15,15 @@ export interface GatewayRoute {
   readonly otherHosts: readonly string[];
   /** Replaces the whole path for the service, in place of `rewrite`. Undefined to keep to `rewrite`. */
   readonly fullPath: string | undefined;
+  /** The RoutePolicies of its rule. Of the same field in several, the last one has counted. */
+  readonly policies: readonly AttachedPolicy[];
   /** Why its requests get 500: its backend does not exist, or may not be used. */
   readonly fault: string | undefined;
+}
+
+export interface AttachedPolicy {
+  /** `RoutePolicy shop/gold`. */
+  readonly name: string;
+  /** The names of the fields that it has decided about. */
+  readonly fields: readonly string[];
 }

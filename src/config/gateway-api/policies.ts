@@ -26,18 +26,18 @@ export function createPolicies(): (records: readonly ClusterObject[]) => PolicyI
     return function policyIn(namespace, { group, kind, name }) {
       const label = `${kind} ${namespace}/${name}`;
       if (group !== ownGroup || kind !== routePolicyKind)
-        return withoutPolicy('InvalidKind', `${label} of the group "${group}" is no filter of frontdesk`);
+        return withoutPolicy(label, 'InvalidKind', `${label} of the group "${group}" is no filter of frontdesk`);
       const object = byName.get(`${namespace}/${name}`);
-      if (object === undefined) return withoutPolicy('FilterNotFound', `there is no ${label}`);
+      if (object === undefined) return withoutPolicy(label, 'FilterNotFound', `there is no ${label}`);
       const fields = valid.get(object.uid);
       return fields === undefined
-        ? withoutPolicy('FilterNotFound', `${label} is refused`)
-        : { fields, problem: undefined };
+        ? withoutPolicy(label, 'FilterNotFound', `${label} is refused`)
+        : { name: label, fields, problem: undefined };
     };
   };
 }
 
-function withoutPolicy(reason: string, message: string): Policy {
+function withoutPolicy(name: string, reason: string, message: string): Policy {
   const remedy = `Name a valid ${routePolicyKind} of the group ${ownGroup} in this namespace.`;
-  return { fields: {}, problem: { reason, message, remedy } };
+  return { name, fields: {}, problem: { reason, message, remedy } };
 }

@@ -33,6 +33,31 @@ describe('a RoutePolicy', () => {
     );
   });
 
+  it('is named beside the fields that it has decided about', async () => {
+    const redirect = { type: 'RequestRedirect', requestRedirect: { scheme: 'https' } };
+    const filters = ['one', 'two'].map(policyFilter);
+    const matches = [{ path: { value: '/old' } }];
+    const rules = [{ backendRefs: [orders], filters }, { matches, filters: [...filters, redirect] }, {}];
+    const one = policy('one', { bypass_auth: true, max_request_bytes: 7 });
+    const two = policy('two', { max_request_bytes: 8, deny_addresses: ['192.0.2.1'] });
+    const { mappings } = await createCluster()(...edge, one, two, httpRoute('shop', rules));
+    const [first, second] = ['RoutePolicy default/one', 'RoutePolicy default/two'];
+    assert.deepEqual(
+      mappings.map(({ gatewayRoute }) => gatewayRoute?.policies),
+      [
+        [
+          { name: first, fields: ['bypass_auth'] },
+          { name: second, fields: ['max_request_bytes', 'deny_addresses'] },
+        ],
+        [
+          { name: first, fields: [] },
+          { name: second, fields: ['deny_addresses'] },
+        ],
+        [],
+      ],
+    );
+  });
+
   it('says of a redirect only who may come', async () => {
     const redirect = { type: 'RequestRedirect', requestRedirect: { scheme: 'https' } };
     const route = routeWith([policyFilter('gold'), redirect], { backendRefs: [] });

@@ -126,6 +126,7 @@ describeWithGatewayApi('Gateways of a cluster', () => {
       /source +HTTPRoute default\/listed\n +matches +\/v1 {2}over http {2}host listed.example {2}25 %\n/,
     );
     assert.match(share, /body +at most 7 bytes\n/);
+    assert.match(share, /policy +RoutePolicy default\/small: max_request_bytes\n/);
     const fault = (await run('explain', 'GET', 'http://listed.example/v1/old')).stdout;
     assert.match(fault, /rejected with 500 \(no-backend\): there is no Service default\/none\n/);
     await Promise.all([listed, lost].map(kubernetes.remove));

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMap } from '#foundation';
 import { parseDuration } from '../../fields/values.ts';
 import type { ClusterObject } from '../../objects/object.ts';
-import type { GatewayRoute } from '../gateway-route.ts';
+import type { AttachedPolicy, GatewayRoute } from '../gateway-route.ts';
 import { policyOfRedirect } from '../route-policy.ts';
 import {
   type ObjectReference,
@@ -47,6 +47,8 @@ export interface RouteDocument {
 
 /** The fields of a RoutePolicy, or why it cannot be used. */
 export interface Policy {
+  /** `RoutePolicy shop/gold`. */
+  readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly problem: Problem | undefined;
 }
@@ -107,7 +109,7 @@ interface OneRuleParts extends RuleParts {
 function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): RouteRules {
   const place = `spec.rules[${parts.index}]`;
   const filters = readFilters(rule.filters);
-  const policy = joinPolicies(filters.extensions, parts);
+  const policy = joinPolicies(filters, parts);
   const matches = readMatches(route.kind as RouteKind, rule.matches);
   const shares = filters.redirect === undefined ? sharesOf(rule.backendRefs, parts.backendOf) : [redirectShare];
   const mirror = filters.mirror && readMirror(filters.mirror, parts.backendOf);
@@ -128,7 +130,7 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): Ro
             match,
             reach,
             place,
-            gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach),
+            gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach, policy),
             name: nameOf(route, rule.name ?? parts.index + 1, targets.length > 1 ? shareIndex + 1 : undefined),
           }),
         ),
@@ -148,18 +150,34 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): Ro
   };
 }
 
+interface JoinedPolicies {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly problem: Problem | undefined;
+  readonly attached: readonly AttachedPolicy[];
+}
+
 /** Of the same field in several policies, the last counts. */
-function joinPolicies(references: readonly ObjectReference[], { policyOf }: RuleParts): Policy {
-  const found = references.map(policyOf);
+function joinPolicies({ extensions, redirect }: ReadFilters, { policyOf }: RuleParts): JoinedPolicies {
+  const found = extensions.map(policyOf);
   const broken = found.find(({ problem }) => problem !== undefined);
-  return broken ?? { fields: Object.assign({}, ...found.map(({ fields }) => fields)), problem: undefined };
+  if (broken !== undefined) return { fields: {}, problem: broken.problem, attached: [] };
+  const fieldsOf = ({ fields }: Policy) => (redirect === undefined ? fields : policyOfRedirect(fields));
+  const deciding = new Map(found.flatMap((policy) => Object.keys(fieldsOf(policy)).map((name) => [name, policy])));
+  return {
+    fields: Object.assign({}, ...found.map(fieldsOf)),
+    problem: undefined,
+    attached: found.map((policy) => ({
+      name: policy.name,
+      fields: Object.keys(fieldsOf(policy)).filter((name) => deciding.get(name) === policy),
+    })),
+  };
 }
 
 interface DocumentParts {
   readonly route: ClusterObject;
   readonly rule: RuleSpec;
   readonly filters: ReadFilters;
-  readonly policy: Policy;
+  readonly policy: JoinedPolicies;
   readonly match: ReadMatch;
   readonly reach: Reach;
   readonly place: string;
@@ -174,7 +192,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
   if (filters.redirect !== undefined) {
     return {
       place,
-      fields: { ...policyOfRedirect(policy.fields), ...own, ...redirectFields(filters, filters.redirect) },
+      fields: { ...policy.fields, ...own, ...redirectFields(filters, filters.redirect) },
       gatewayRoute: { ...gatewayRoute, fault: problem?.message },
       weight: undefined,
       redirect: withPort(filters.redirect, reach),
@@ -227,6 +245,7 @@ function gatewayRouteOf(
   { kind, namespace, name, createdAt }: ClusterObject,
   indexes: readonly [number, number],
   { scheme, otherHosts }: Reach,
+  { attached }: JoinedPolicies,
 ): GatewayRoute {
   const numbers = indexes.map((index) => String(index + 1).padStart(4, '0'));
   return {
@@ -235,6 +254,7 @@ function gatewayRouteOf(
     scheme,
     otherHosts,
     fullPath: undefined,
+    policies: attached,
     fault: undefined,
   };
 }
