@@ -30,11 +30,24 @@ describe('the header filters of a route', () => {
     }
   });
 
-  it('take the first of several values for a header, whatever its letters', async () => {
-    const changes = { set: [setting('X-A', '1'), setting('x-a', '2')], add: [setting('x-A', '3')] };
-    const { requestHeaders } = await mappingWith([request(changes)]);
-    assert.deepEqual(requestHeaders.add, [{ name: 'x-a', value: '1', append: false }]);
-  });
+  for (const [what, changes] of [
+    ['set and add', { set: [setting('X-A', '1')], add: [setting('x-a', '2')] }],
+    ['set and remove', { set: [setting('X-A', '1')], remove: ['x-a'] }],
+    ['add and remove', { add: [setting('X-A', '1')], remove: ['x-a'] }],
+    ['twice set', { set: ['X-A', 'x-a', 'X-a'].map((name) => setting(name, '1')) }],
+    ['twice remove', { remove: ['X-A', 'x-a'] }],
+  ] as const)
+    it(`refuse the route if they ${what} the same header, because the Gateway API permits one action`, async () => {
+      for (const filter of [request(changes), response(changes)])
+        for (const rule of [
+          { filters: [filter], backendRefs: [orders] },
+          { backendRefs: [{ ...orders, filters: [filter] }] },
+        ]) {
+          const { errors } = await createCluster()(...edge, httpRoute('shop', [rule]));
+          const message = 'for the header x-a is not supported: several values are one, with commas';
+          assert.deepEqual(errors, [`spec.rules[0]: a second action of a ${filter.type} ${message}`]);
+        }
+    });
 
   it('take values as they are, percent signs too', async () => {
     const filters = [request({ set: [setting('x-off', '20%CLIENT_IP%')] })];

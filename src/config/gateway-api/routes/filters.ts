@@ -71,6 +71,7 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
     unsupported: [
       ...unknown.map(({ type }) => `a filter of the type ${type} in a ${of} is not supported`),
       ...repeated.map((type) => `a second filter of the type ${type} is not supported`),
+      ...usable.flatMap(repeatedHeaders),
       ...(redirect !== undefined && rewrite !== undefined
         ? ['a filter of the type URLRewrite beside RequestRedirect is not supported']
         : []),
@@ -78,7 +79,6 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
   };
 }
 
-/** Of several values for a header, the first counts. */
 function headerFields(
   of: 'request' | 'response',
   { set = [], add = [], remove = [] }: HeaderModifierSpec = {},
@@ -87,11 +87,19 @@ function headerFields(
     ...set.map(({ name, value }) => [name.toLowerCase(), { value: literalValue(value), append: false }] as const),
     ...add.map(({ name, value }) => [name.toLowerCase(), { value: literalValue(value), append: true }] as const),
   ];
-  const first = added.filter(([name], index) => added.findIndex(([other]) => other === name) === index);
   return {
-    ...(added.length > 0 && { [`add_${of}_headers`]: Object.fromEntries(first) }),
+    ...(added.length > 0 && { [`add_${of}_headers`]: Object.fromEntries(added) }),
     ...(remove.length > 0 && { [`remove_${of}_headers`]: remove }),
   };
+}
+
+/** The Gateway API permits one action for each header: the order of several would decide, which it leaves open. */
+function repeatedHeaders({ type, requestHeaderModifier, responseHeaderModifier }: FilterSpec): readonly string[] {
+  const { set = [], add = [], remove = [] } = requestHeaderModifier ?? responseHeaderModifier ?? {};
+  const names = [...[...set, ...add].map(({ name }) => name), ...remove].map((name) => name.toLowerCase());
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) < index));
+  const advice = 'several values are one, with commas';
+  return [...repeated].map((name) => `a second action of a ${type} for the header ${name} is not supported: ${advice}`);
 }
 
 /** In a record, a value may have variables between percent signs. */
