@@ -56,6 +56,7 @@ export type { GatewayRoute } from './gateway-api/gateway-route.ts';
 export { createGatewayApi } from './gateway-api/resolve.ts';
 export { controllerName, gatewayApiGroup } from './gateway-api/specs.ts';
 export type { Condition, DesiredStatus } from './gateway-api/status.ts';
+export type { UnservedCounts } from './gateway-api/unserved.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedLimits } from './limits/reached.ts';

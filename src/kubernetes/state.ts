@@ -1,4 +1,5 @@
 /** What this process knows about the cluster, for the diagnostics, the metrics and the probes. */
+import type { UnservedCounts } from '#config';
 import type { ReadFault } from './faults.ts';
 import type { WriteCounts } from './reports/reports.ts';
 
@@ -22,6 +23,8 @@ export interface KubernetesState {
   readonly unread: readonly ReadFault[];
   /** Objects with records, by what became of them. */
   readonly objects: ObjectCounts;
+  /** Objects of the Gateway API that are not served as a whole. Undefined if they are not read. */
+  readonly unserved: UnservedCounts | undefined;
   readonly writes: WriteCounts;
 }
 

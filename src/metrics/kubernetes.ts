@@ -35,6 +35,11 @@ export function createKubernetesFamilies(
       ],
     ),
     family(
+      ['gauge', 'unserved', 'kind'],
+      'Objects of the Gateway API that are not served, or not as a whole, except for refused routes. For `GatewayClass`, 1 if none is that of frontdesk.',
+      ({ unserved = {} }) => Object.entries(unserved).map(([kind, count]) => sample({ kind }, count)),
+    ),
+    family(
       ['gauge', 'unread_since_timestamp_seconds', 'resource'],
       'Since when a resource cannot be read, since the epoch. Resources that can be read have no series.',
       ({ unread }) => unread.map(({ resource, sinceMs }) => sample({ resource }, sinceMs / 1000)),

@@ -130,6 +130,7 @@ describe('readDiagnostics', () => {
           readFailures: 2,
           unread: [{ resource: 'services', message: 'the API server does not respond', sinceMs: since }],
           objects: { accepted: 3, lastValid: 4, refused: 5 },
+          unserved: undefined,
           writes: { statuses: { succeeded: 6, failed: 7 }, events: { succeeded: 8, failed: 9 }, waiting: 10 },
         }),
       },

@@ -133,7 +133,7 @@ describeWithKubernetes('the dashboard of a cluster', () => {
       // The second one may read nothing.
       const starting = [adminToken, readerToken].map(async (token) => {
         const env = { CONFIG_DIR: directory, KUBECONFIG: await kubernetes.kubeconfig(token), ADMIN_PORT: '0' };
-        return startServer(['--kubernetes'], { env });
+        return startServer(['--kubernetes'], { env: { ...env, KUBERNETES_GATEWAY_API: 'true' } });
       });
       const started = await startServers(starting);
       for (const { stop } of started) servers.later(stop);

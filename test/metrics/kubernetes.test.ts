@@ -14,6 +14,7 @@ const state: KubernetesState = {
   readFailures: 4,
   unread: [{ resource: 'ingresses', message: 'forbidden', sinceMs: 1_700_000_000_000 }],
   objects: { accepted: 5, lastValid: 6, refused: 7 },
+  unserved: { GatewayClass: 0, Gateway: 1, HTTPRoute: 13, GRPCRoute: 0 },
   writes: { statuses: { succeeded: 8, failed: 9 }, events: { succeeded: 10, failed: 11 }, waiting: 12 },
 };
 
@@ -32,6 +33,10 @@ const expected = [
   'frontdesk_kubernetes_objects{state="accepted"} 5',
   'frontdesk_kubernetes_objects{state="last_valid"} 6',
   'frontdesk_kubernetes_objects{state="refused"} 7',
+  'frontdesk_kubernetes_unserved{kind="GatewayClass"} 0',
+  'frontdesk_kubernetes_unserved{kind="Gateway"} 1',
+  'frontdesk_kubernetes_unserved{kind="HTTPRoute"} 13',
+  'frontdesk_kubernetes_unserved{kind="GRPCRoute"} 0',
   'frontdesk_kubernetes_unread_since_timestamp_seconds{resource="ingresses"} 1700000000',
   'frontdesk_kubernetes_answer_age_seconds 20',
   'frontdesk_kubernetes_deliveries_total 3',
@@ -54,6 +59,11 @@ describe('the metrics of a cluster', () => {
     const lines = await linesOf(createMetrics(partsWith(() => ({ ...state, isRead: false, answeredAtMs: undefined }))));
     assert.ok(lines.includes('frontdesk_kubernetes_read 0'));
     assert.ok(!lines.some((line) => line.includes('_age_')));
+  });
+
+  it('say nothing about the Gateway API where it is not read', async () => {
+    const lines = await linesOf(createMetrics(partsWith(() => ({ ...state, unserved: undefined }))));
+    assert.ok(!lines.some((line) => line.includes('_unserved')));
   });
 
   it('have no series if the records come from files', async () => {

@@ -15,6 +15,7 @@ const state: KubernetesState = {
   readFailures: 0,
   unread: [],
   objects: { accepted: 1, lastValid: 0, refused: 0 },
+  unserved: undefined,
   writes: { statuses: { succeeded: 0, failed: 0 }, events: { succeeded: 0, failed: 0 }, waiting: 0 },
 };
 

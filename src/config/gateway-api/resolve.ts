@@ -30,7 +30,8 @@ import {
 import { readRules, rulesOf, withRules } from './routes/rules.ts';
 import { type GatewaySpec, isRoute, specOf } from './specs.ts';
 import type { DesiredStatus } from './status.ts';
-import { unknownNames } from './unknown-names.ts';
+import { unknownClasses, unknownGateways } from './unknown-names.ts';
+import { countUnserved, type UnservedCounts } from './unserved.ts';
 
 export interface GatewayApiOptions extends GatewayOptions {
   readonly ports: ServedPorts;
@@ -43,6 +44,7 @@ export interface ResolvedGatewayApi {
   readonly certificates: readonly ServedCertificate[];
   /** What is served in part or not at all. */
   readonly notices: readonly ConfigurationError[];
+  readonly unserved: UnservedCounts;
   /** What all objects have to say, after the routes were accepted or refused. */
   readonly statusesWith: (verdicts: readonly ObjectVerdict[]) => readonly DesiredStatus[];
 }
@@ -104,14 +106,16 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       known = new Map(withSame.map((object) => [object.uid, object]));
       for (const uid of renewed.keys()) if (!known.has(uid)) renewed.delete(uid);
       const attachedTo = countAttached(routes);
+      const unserved = [
+        ...unknownClasses(objects, { find, isOurs: ({ uid }) => oursBefore.has(uid) }),
+        ...gateways.all.flatMap(gatewayNotices),
+        ...routes.flatMap(routeNotices),
+      ];
       return {
         routes: withSame,
         certificates: listeners.flatMap((one) => (isProgrammed(one) ? (one.certificate ?? []) : [])),
-        notices: [
-          ...unknownNames(objects, { find, isOurs: ({ uid }) => oursBefore.has(uid) }),
-          ...gateways.all.flatMap(gatewayNotices),
-          ...routes.flatMap(routeNotices),
-        ],
+        notices: [...unserved, ...unknownGateways(objects, { find })],
+        unserved: countUnserved(objects, unserved),
         statusesWith: (verdicts) => [
           ...objects.filter(isOwnClass).map((object) => classStatus(object, supportedFeatures)),
           ...gateways.all.map((gateway) => gatewayStatus(gateway, attachedTo, options)),

@@ -11,15 +11,18 @@ interface Known {
 }
 
 /** The objects may have a form that cannot be read. */
-export function unknownNames(objects: readonly ClusterObject[], known: Known): readonly ConfigurationError[] {
+export function unknownClasses(objects: readonly ClusterObject[], known: Known): readonly ConfigurationError[] {
   const ofClass = objects.some(isOwnClass) ? [] : [noClass()];
-  return [
-    ...ofClass,
-    ...objects.flatMap((object) => {
-      if (object.kind === 'Gateway') return known.isOurs(object) ? [] : unknownClass(object, known);
-      return isRoute(object) ? unknownGateways(object, known) : [];
-    }),
-  ];
+  const gateways = objects.filter((object) => object.kind === 'Gateway' && !known.isOurs(object));
+  return [...ofClass, ...gateways.flatMap((gateway) => unknownClass(gateway, known))];
+}
+
+/** Such a Gateway may be in a namespace that is not read. */
+export function unknownGateways(
+  objects: readonly ClusterObject[],
+  known: Pick<Known, 'find'>,
+): readonly ConfigurationError[] {
+  return objects.filter(isRoute).flatMap((route) => unknownParents(route, known));
 }
 
 function noClass(): ConfigurationError {
@@ -35,7 +38,7 @@ function unknownClass(gateway: ClusterObject, { find }: Known): readonly Configu
   return [fileError(nameOfObject(gateway), `there is no GatewayClass ${name}`, remedy)];
 }
 
-function unknownGateways(route: ClusterObject, { find }: Known): readonly ConfigurationError[] {
+function unknownParents(route: ClusterObject, { find }: Pick<Known, 'find'>): readonly ConfigurationError[] {
   const parents = valueAt(route.value, ['spec', 'parentRefs']);
   return (Array.isArray(parents) ? parents : []).flatMap((parent: unknown) => {
     const { group = gatewayApiGroup, kind = 'Gateway', name, namespace = route.namespace } = Object(parent);

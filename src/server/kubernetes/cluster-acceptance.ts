@@ -6,6 +6,7 @@ import {
   createObjectAcceptance,
   type DesiredStatus,
   type Settings,
+  type UnservedCounts,
 } from '#config';
 import type { ClusterObjects } from '#kubernetes';
 import type { Setup } from '../options.ts';
@@ -15,12 +16,16 @@ import { createTakeObjects, type UseObjects } from './usable-objects.ts';
 export interface ClusterAcceptance {
   /**
    * Must not be called concurrently. `use` takes them into use. @default does nothing, because the process is dormant
-   * `statuses`: what the objects of the Gateway API have to say.
    */
-  readonly accept: (
-    objects: ClusterObjects,
-    use?: UseObjects,
-  ) => Promise<{ readonly accepted: AcceptedObjects; readonly statuses: readonly DesiredStatus[] }>;
+  readonly accept: (objects: ClusterObjects, use?: UseObjects) => Promise<Acceptance>;
+}
+
+export interface Acceptance {
+  readonly accepted: AcceptedObjects;
+  /** What the objects of the Gateway API have to say. */
+  readonly statuses: readonly DesiredStatus[];
+  /** Undefined without KUBERNETES_GATEWAY_API. */
+  readonly unserved: UnservedCounts | undefined;
 }
 
 type AcceptanceParts = Pick<Setup, 'settings' | 'has' | 'services' | 'configDirectory'>;
@@ -41,13 +46,17 @@ export function createClusterAcceptance(parts: AcceptanceParts, trusted: readonl
   });
   const take = createTakeObjects(acceptance);
   if (gatewayApi === undefined)
-    return { accept: async ({ records }, use = unused) => ({ accepted: await take(records, use), statuses: [] }) };
+    return {
+      async accept({ records }, use = unused) {
+        return { accepted: await take(records, use), statuses: [], unserved: undefined };
+      },
+    };
   return {
     async accept({ records, gatewayApi: objects }, use = unused) {
-      const { routes, certificates, notices, statusesWith } = await gatewayApi.resolve(objects, records);
+      const { routes, certificates, notices, unserved, statusesWith } = await gatewayApi.resolve(objects, records);
       const whole = (found: AcceptedObjects) => ({ ...found, certificates, notices: [...found.notices, ...notices] });
       const accepted = await take([...records, ...routes].sort(byAge), (found) => use(whole(found)));
-      return { accepted: whole(accepted), statuses: statusesWith(accepted.verdicts) };
+      return { accepted: whole(accepted), statuses: statusesWith(accepted.verdicts), unserved };
     },
   };
 }

@@ -12,7 +12,12 @@ import type { AddressChanges, Cluster, ClusterContents, ClusterObjects, Kubernet
 import type { Setup } from '../options.ts';
 import { addressNotices } from '../record-services.ts';
 import { createClusterAddresses } from './addresses.ts';
-import { type ClusterAcceptance, createClusterAcceptance, trustedNamespaces } from './cluster-acceptance.ts';
+import {
+  type Acceptance,
+  type ClusterAcceptance,
+  createClusterAcceptance,
+  trustedNamespaces,
+} from './cluster-acceptance.ts';
 import { clusterState } from './cluster-state.ts';
 import { kubernetesEnvironment } from './environment.ts';
 import { filesOf, withCluster } from './with-cluster.ts';
@@ -62,6 +67,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   let reports: Reports | undefined;
   let deliveries = 0;
   let verdicts: readonly ObjectVerdict[] = [];
+  let unserved: Acceptance['unserved'];
   return {
     initial: nothingRead,
     async start(onChange) {
@@ -75,14 +81,15 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
       async function onObjects(objects: ClusterObjects): Promise<void> {
         const startedAtMs = performance.now();
         acceptance ??= createClusterAcceptance(parts, trustedNamespaces(parts.settings, (await opening).namespace));
-        const { accepted, statuses } = await acceptance.accept(objects, (found) => onChange(found, startedAtMs));
+        const found = await acceptance.accept(objects, (accepted) => onChange(accepted, startedAtMs));
         deliveries += 1;
-        verdicts = accepted.verdicts;
+        ({ unserved } = found);
+        ({ verdicts } = found.accepted);
         reports?.report(verdicts);
-        reports?.reportStatuses(statuses);
+        reports?.reportStatuses(found.statuses);
       }
     },
-    state: () => clusterState({ cluster, reports, namespaces, deliveries, verdicts }),
+    state: () => clusterState({ cluster, reports, namespaces, deliveries, verdicts, unserved }),
     async close() {
       await reports?.close();
       await cluster?.close();

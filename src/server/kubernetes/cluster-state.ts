@@ -11,6 +11,7 @@ export interface ClusterStateParts {
   readonly deliveries: number;
   /** Those of the last delivery. */
   readonly verdicts: readonly ObjectVerdict[];
+  readonly unserved: KubernetesState['unserved'];
 }
 
 export function clusterState({
@@ -19,6 +20,7 @@ export function clusterState({
   namespaces,
   deliveries,
   verdicts,
+  unserved,
 }: ClusterStateParts): KubernetesState {
   const none = { succeeded: 0, failed: 0 };
   return {
@@ -31,6 +33,7 @@ export function clusterState({
     readFailures: cluster?.failures() ?? 0,
     unread: cluster?.faults() ?? [],
     objects: countObjects(verdicts),
+    unserved,
     writes: reports?.writes() ?? { statuses: none, events: none, waiting: 0 },
   };
 }

@@ -12,12 +12,13 @@ const orders = { name: 'orders', port: 80 };
 /** What is said about these objects, beside a Service `orders`, and frontdesk's class unless there is another. */
 async function faultsOf(...given: readonly KubernetesObject[]) {
   const objects = given.some(({ kind }) => kind === 'GatewayClass') ? given : [gatewayClass, ...given];
-  const { notices, accepted, statuses } = await createGateways()(objects.map(objectOf).concat(service));
+  const { notices, unserved, accepted, statuses } = await createGateways()(objects.map(objectOf).concat(service));
   const { verdicts } = accepted;
   const conditions = statuses.flatMap(({ status }) =>
     status.kind === 'Route' ? status.parents.flatMap((parent) => parent.conditions) : [],
   );
   return {
+    unserved,
     notices: notices.map(({ source: { file }, message, remedy }) => `${file}: ${message}. ${remedy}`),
     errors: verdicts.flatMap(({ errors }) => errors.map(({ message, remedy }) => `${message}. ${remedy}`)),
     consequences: verdicts.map(({ consequence }) => consequence),
@@ -79,6 +80,39 @@ describe('a mistyped name', () => {
     const { messages } = await faultsOf(edge, routeWith({ backendRefs: [{ name: 'orders', port: 8080 }] }));
     assert.deepEqual(messages, ['Service default/orders has no port 8080. Name one of its ports for TCP: 80, 8443.']);
   });
+});
+
+describe('the number of objects that are not served as a whole', () => {
+  const none = { GatewayClass: 0, Gateway: 0, HTTPRoute: 0, GRPCRoute: 0 };
+  const missing = { backendRefs: [{ name: 'none', port: 80 }] };
+  const spec = { gatewayClassName: 'frontdsk', listeners: [httpListener] };
+  const otherClass = { ...gatewayClass, spec: { controllerName: 'other.example/controller' } };
+  const tls = { certificateRefs: [{ name: 'none' }] };
+  const secure = { name: 'https', port: 443, protocol: 'HTTPS', tls };
+
+  for (const [what, objects, expected] of [
+    ['is 0 while all are', [edge, routeWith({})], {}],
+    [
+      'counts a Gateway with a listener whose Secret is missing',
+      [gateway('edge', [httpListener, secure])],
+      { Gateway: 1 },
+    ],
+    ['counts a Gateway once', [gateway('edge', [secure, { ...secure, name: 'other' }])], { Gateway: 1 }],
+    ['counts a Gateway without a class', [{ ...edge, spec }], { Gateway: 1 }],
+    ['counts that no class is of frontdesk', [otherClass], { GatewayClass: 1 }],
+    ['counts a route without a backend', [edge, routeWith(missing)], { HTTPRoute: 1 }],
+    [
+      'counts a route that no listener serves',
+      [edge, { ...routeWith({}, { parentRefs: [{ name: 'edge', port: 1 }] }), kind: 'GRPCRoute' }],
+      { GRPCRoute: 1 },
+    ],
+    [
+      'leaves out a route of a Gateway that may be elsewhere',
+      [edge, routeWith({}, { parentRefs: [{ name: 'far', namespace: 'far' }] })],
+      {},
+    ],
+  ] as const)
+    it(what, async () => assert.deepEqual((await faultsOf(...objects)).unserved, { ...none, ...expected }));
 });
 
 describe('a refused route', () => {

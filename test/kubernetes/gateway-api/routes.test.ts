@@ -18,6 +18,7 @@ import {
 import { definitionOf } from '../../support/kubernetes/objects.ts';
 import { resolvesPods, runPods } from '../../support/kubernetes/pods.ts';
 import { runFrontdesk, startServer } from '../../support/programs/frontdesk-process.ts';
+import { seriesOf } from '../../support/scrape.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/waiting.ts';
@@ -26,16 +27,17 @@ describeWithGatewayApi('Gateways of a cluster', () => {
   const servers = testServers(after);
   let kubernetes: KubernetesServer;
   let gatewayUrl: string;
+  let adminUrl: string;
   before(async () => {
     kubernetes = await startKubernetes(servers);
     await defineGatewayApi(kubernetes);
     await kubernetes.apply(...['AuthService', 'RoutePolicy'].map((kind) => definitionOf('gateway.local', kind)));
     await kubernetes.apply(gatewayClass, gateway('edge', [httpListener]));
     await runService('orders');
-    const env = { KUBECONFIG: await kubernetes.kubeconfig(adminToken), ...settings, ...resolvesPods };
+    const env = { KUBECONFIG: await kubernetes.kubeconfig(adminToken), ...settings, ...resolvesPods, ADMIN_PORT: '0' };
     const server = await startServer(['--kubernetes'], { env, cwd: '/' });
     servers.later(server.stop);
-    gatewayUrl = server.gatewayUrl;
+    ({ gatewayUrl, adminUrl } = server);
   });
 
   async function runService(name: string, status = 200): Promise<void> {
@@ -51,6 +53,12 @@ describeWithGatewayApi('Gateways of a cluster', () => {
     eventually(async () => {
       const found = await kubernetes.get(gatewayApiVersion, kind, name, namespace);
       assert.deepEqual(conditionsIn(found), expected);
+    });
+
+  const unservedRoutesAre = (expected: number) =>
+    eventually(async () => {
+      const series = seriesOf(await (await fetch(`${adminUrl}/metrics`)).text());
+      assert.equal(series['frontdesk_kubernetes_unserved HTTPRoute'], expected);
     });
 
   it('serves a route, and says so in the statuses of its class, its Gateway and itself', async () => {
@@ -74,8 +82,10 @@ describeWithGatewayApi('Gateways of a cluster', () => {
     await kubernetes.apply(route);
     await statusIs(500, 'stock.example');
     await conditionsAre(route, 'edge: Accepted ResolvedRefs=False (BackendNotFound)');
+    await unservedRoutesAre(1);
     await runService('stock', 201);
     await statusIs(201, 'stock.example');
+    await unservedRoutesAre(0);
     await conditionsAre(route, 'edge: Accepted ResolvedRefs');
     await kubernetes.remove(route);
   });
