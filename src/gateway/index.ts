@@ -26,6 +26,7 @@ export {
   hostAndPort,
   type LiveAddresses,
   type LiveList,
+  type RemoteTarget,
   type Resolve,
   type ResolverOptions,
   resolveLimiter,

@@ -1,8 +1,10 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import { type LimitDomain, parseServiceReference, type RateLimitService, readRedisFiles } from '#config';
 import { createOncePerMinute, createOutageLog } from '#foundation';
-import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
+import { type HostAndPort, hostAndPort, type RemoteTarget, type Resolve, resolveLimiter } from '#gateway';
+import { createMachineGuard } from '#http';
 import { createMetricsOfThreads, createRateLimitMetrics } from '#metrics';
 import {
   adviseOnRedis,
@@ -18,6 +20,7 @@ import {
   type LocalLimiter,
   openRedisCounters,
   portRefusals,
+  type RateLimitClientOptions,
   type ReportRefusal,
   withFailurePolicy,
 } from '#ratelimit';
@@ -244,7 +247,7 @@ export function connectLimiter(
   const limiter = parts.limiter?.withLimits(limits);
   const target = resolveLimiter(resolve, service);
   if (target.kind === 'local') return { limiter, close: async () => {} };
-  const client = connectRateLimit({ target: createTargets(target.origins), timeoutMs });
+  const client = connectRateLimit({ target: createTargets(target.origins), timeoutMs, connect: connectorTo(target) });
   const name = parseServiceReference(service)?.host ?? '';
   const local = name === 'ratelimit' ? limiter : undefined;
   const isListening = () => listenerAddresses.has(name);
@@ -253,6 +256,13 @@ export function connectLimiter(
     ...(local?.explain && { explain: local.explain }),
   };
   return { limiter: clientOrLocal, close: client.close };
+}
+
+/** What strangers have chosen in a cluster does not lead to this machine. */
+function connectorTo({ haveStrangersChosen }: RemoteTarget): RateLimitClientOptions['connect'] {
+  if (haveStrangersChosen === undefined) return undefined;
+  const guard = createMachineGuard(() => performance.now());
+  return (address) => (haveStrangersChosen() ? guard.connect(address) : connect(address));
 }
 
 /** The returned function is called for every request, so it parses the origins only when the list has changed. */

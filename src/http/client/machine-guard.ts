@@ -1,6 +1,6 @@
 /** Keeps connections away from this machine, for services that only a trusted record may name. */
 import dns from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { connect, isIP, type LookupFunction, Socket } from 'node:net';
 import os from 'node:os';
 import { isOwnAddress, usualAddress } from '#foundation';
 
@@ -21,6 +21,8 @@ export interface MachineGuard {
    * such address refuses the whole name: only an attack or a mistake gives it one.
    */
   readonly lookup: LookupFunction;
+  /** Returns a socket that connects, or that fails because the address is of this machine. */
+  readonly connect: (address: { readonly host: string; readonly port: number }) => Socket;
 }
 
 /**
@@ -45,20 +47,27 @@ export function createMachineGuard(clock: () => number): MachineGuard {
     return ofInterfaces;
   }
 
+  function faultOf(host: string): OwnMachine | undefined {
+    const address = host.replace(/^\[|\]$/g, '');
+    return isIP(address) !== 0 && isOfThisMachine(address) ? new OwnMachine(`${address} ${isOwn}`) : undefined;
+  }
+
+  const lookup: LookupFunction = (host, options, done) => {
+    dns.lookup(host, options, (failure, found, family) => {
+      const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
+      const own = addresses.find(isOfThisMachine);
+      if (failure === null && own !== undefined) done(new OwnMachine(`${host} resolves to ${own}, which ${isOwn}`), []);
+      else done(failure, found, family);
+    });
+  };
+
   return Object.freeze({
-    faultOf(host: string) {
-      const address = host.replace(/^\[|\]$/g, '');
-      return isIP(address) !== 0 && isOfThisMachine(address) ? new OwnMachine(`${address} ${isOwn}`) : undefined;
+    faultOf,
+    lookup,
+    connect(address: Parameters<MachineGuard['connect']>[0]) {
+      const fault = faultOf(address.host);
+      return fault === undefined ? connect({ ...address, lookup }) : new Socket().destroy(fault);
     },
-    lookup: ((host, options, done) => {
-      dns.lookup(host, options, (failure, found, family) => {
-        const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
-        const own = addresses.find(isOfThisMachine);
-        if (failure === null && own !== undefined)
-          done(new OwnMachine(`${host} resolves to ${own}, which ${isOwn}`), []);
-        else done(failure, found, family);
-      });
-    }) satisfies LookupFunction,
   });
 }
 

@@ -7,7 +7,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { connect as connectSocket, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { decodeGrpcMessage, formatGrpcFrame, grpcStatus, isGrpcType, parseGrpcFrame, parseGrpcStatus } from '#http';
 import { type Admission, type BreakerOptions, createBreaker, startDeadline } from '../breaker.ts';
 
@@ -15,6 +15,9 @@ export interface Target {
   readonly host: string;
   readonly port: number;
 }
+
+/** Opens a connection, which may fail later, but does not throw. */
+export type Connect = (target: Target) => Socket;
 
 export interface Channel {
   /**
@@ -50,7 +53,7 @@ export type CallResult =
 const connectMsMax = 1_000;
 
 /** Connects on the first call, and reconnects after a lost connection. Calls `target` for every attempt. */
-export function createChannel(target: () => Target, breakerOptions: BreakerOptions): Channel {
+export function createChannel(target: () => Target, connect: Connect, breakerOptions: BreakerOptions): Channel {
   const breaker = createBreaker(breakerOptions);
   let session: ClientHttp2Session | undefined;
   let closed = false;
@@ -107,7 +110,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   }
 
   function usableSession(): ClientHttp2Session {
-    if (session === undefined || session.closed || session.destroyed) session = openSession(target());
+    if (session === undefined || session.closed || session.destroyed) session = openSession(target(), connect);
     return session;
   }
 
@@ -134,12 +137,12 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
 }
 
 /** Opens a session that does not keep the process alive. */
-function openSession({ host, port }: Target): ClientHttp2Session {
+function openSession({ host, port }: Target, connect: Connect): ClientHttp2Session {
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const session = connectHttp2(`http://${authority}`, {
     settings: { enablePush: false },
     // After a GOAWAY, Node only ends the socket, which a service that never ends its side would keep open forever.
-    createConnection: () => connectSocket({ host, port }).once('finish', closeSocket),
+    createConnection: () => connect({ host, port }).once('finish', closeSocket),
   });
   const stopDeadline = startDeadline(connectMsMax, () =>
     session.destroy(new Error(`no connection within ${connectMsMax} ms`)),

@@ -1,7 +1,8 @@
 /** `connectRateLimit`: the client of a remote limiter, with failover between several addresses. */
+import { connect as connectSocket } from 'node:net';
 import type { BreakerOptions } from '../breaker.ts';
 import { checkRequest, type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
-import type { CallResult, Channel, Target } from './channel.ts';
+import type { CallResult, Channel, Connect, Target } from './channel.ts';
 import { type Codec, loadCodec, type ProtocolName } from './codec.ts';
 
 export interface RateLimitClientOptions {
@@ -16,6 +17,8 @@ export interface RateLimitClientOptions {
    * @default 100
    */
   readonly timeoutMs?: number;
+  /** Opens a connection to an address, which may fail later, but does not throw. @default connect of node:net */
+  readonly connect?: Connect | undefined;
   /** The version of the protocol that the service implements. @default 'v3' */
   readonly protocol?: ProtocolName;
   /** A monotonic clock, in milliseconds. @default performance.now */
@@ -37,6 +40,7 @@ export interface RateLimitClient extends Limiter {
  */
 export function connectRateLimit(options: RateLimitClientOptions): RateLimitClient {
   const { target, timeoutMs = 100, clock = () => performance.now(), random = Math.random } = options;
+  const { connect = (address: Target) => connectSocket(address) } = options;
   if (typeof target !== 'function')
     throw new TypeError('`target` must be a function that returns the address: () => ({ host, port })');
   const leaving = new Set<Channel>();
@@ -56,7 +60,10 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     addresses = found;
     const known = channels;
     channels = new Map(
-      lookUps(found, target).map(([key, lookUp]) => [key, known.get(key) ?? createChannel(lookUp, { clock, random })]),
+      lookUps(found, target).map(([key, lookUp]) => [
+        key,
+        known.get(key) ?? createChannel(lookUp, connect, { clock, random }),
+      ]),
     );
     list = [...channels.values()];
     for (const [key, channel] of known) if (!channels.has(key)) drain(channel);
@@ -100,7 +107,7 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
 
 interface Library {
   readonly codec: Codec;
-  readonly createChannel: (target: () => Target, options: BreakerOptions) => Channel;
+  readonly createChannel: (target: () => Target, connect: Connect, options: BreakerOptions) => Channel;
 }
 
 /** Loads HTTP/2 on demand, because most processes do not use a remote limiter. */

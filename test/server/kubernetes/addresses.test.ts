@@ -282,6 +282,31 @@ describe('a gateway of a cluster', () => {
     assert.equal(upstream.reached.length, 1);
   });
 
+  it('has its requests counted on this machine only by a Service of a trusted namespace', async () => {
+    let connections = 0;
+    const limiter = await servers.tcp((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    const upstream = await startUpstream(servers);
+    const labels = { api: [{ all: [{ generic_key: { value: 'all' } }] }] };
+    const records = [
+      mappingRecord('app', '/', upstream.origin, { labels }),
+      { ...limitRecord, service: 'hotel.shop', domain: 'api' },
+    ];
+    const { client, set, text } = await open(records);
+    const [literal, name] = [at(limiter), `localhost:${limiter.port}`];
+    for (const address of [literal, name]) {
+      set([address], { isUntrusted: true });
+      await client.get('/').expect(200);
+    }
+    assert.match(text(), /127\.0\.0\.1 is the machine of frontdesk/);
+    assert.equal(connections, 0);
+    const trusted = await open(records, { addresses: [literal] });
+    await trusted.client.get('/').expect(200);
+    assert.notEqual(connections, 0);
+  });
+
   it('calls the address in the settings of a Service whatever its namespace is', async () => {
     const upstream = await startUpstream(servers);
     const { client, set } = await open([app()], { serviceAddresses: { 'hotel.shop': at(upstream) } });
