@@ -82,7 +82,9 @@ describeWithKubernetes('reports to the cluster', () => {
     create({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec: { ports: [{ port: 80 }] } });
   const read = ({ apiVersion, kind, metadata }: KubernetesObject) =>
     kubernetes.get(apiVersion, kind, metadata.name, namespace);
-  const events = () => kubernetes.list('v1', 'Event', namespace);
+  /** The API server has Events of its own about Services, such as ClusterIPNotAllocated. */
+  const events = async () =>
+    (await kubernetes.list('v1', 'Event', namespace)).filter((event) => event['reportingComponent'] === 'frontdesk');
   const summaries = async () => (await events()).map(({ type, reason, message }) => ({ type, reason, message }));
   const missingPrefix = (object: KubernetesObject) => refused(object, errorOf(object, missing));
   const note = `${missing}. prefix: /v1 (until it is fixed, requests that it matches are answered with 503)`;
