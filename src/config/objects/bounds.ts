@@ -1,5 +1,8 @@
-/** Bounds of what an object of a cluster may contain: those of a file, and far beyond any record. */
+/** Bounds of what an object of a cluster may contain: far beyond any record, and read while requests wait. */
 import { keysMax, levelsMax } from '../yaml.ts';
+
+/** Parsing takes time and memory with each character. Kubernetes allows four times as many. */
+export const annotationCharactersMax = 64 * 1024;
 
 const valuesMax = 20_000;
 

@@ -2,7 +2,14 @@
 import { type Fields, isMap } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
-import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, valueAt } from '../errors.ts';
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  errorsOf,
+  fileError,
+  type PlacedFault,
+  valueAt,
+} from '../errors.ts';
 import { isPolicy, readPolicy } from '../gateway-api/route-policy.ts';
 import { isRoute } from '../gateway-api/specs.ts';
 import { annotationKey } from '../manifest.ts';
@@ -11,7 +18,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { excessOf } from './bounds.ts';
+import { annotationCharactersMax, excessOf } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
@@ -107,6 +114,7 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
   const file = nameOfObject(object);
   if (isAnnotated(kind)) {
     const text = String(annotationOf(value, gatewayDomain) ?? '');
+    if (text.length > annotationCharactersMax) return { documents: [], errors: [tooLong(file, text)] };
     const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, (found) => ({ ...found, namespace }));
     return { documents: results, errors };
   }
@@ -121,6 +129,11 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
     : { ...Object(value), kind, apiVersion };
   const document = { value: record, file, lineAt: () => 0, placeWithin: () => ({ file, lineOf: () => 0 }) };
   return { documents: [document], errors: [] };
+}
+
+function tooLong(file: string, { length }: string): ConfigurationError {
+  const message = `the annotation has ${length} characters, and at most ${annotationCharactersMax} are read`;
+  return fileError(file, message, 'Split it over several Services.');
 }
 
 interface ReadDocument extends Omit<ObjectPart, 'object' | 'guards'> {
