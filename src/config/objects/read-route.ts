@@ -1,10 +1,10 @@
 /** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
 import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
 import { rewriteFault } from '../fields/paths.ts';
-import { type RouteDocument, rulesOf } from '../gateway-api/routes/rules.ts';
+import { documentsOf, type RouteDocument, type RouteHost, rulesOf } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
 import { callsService, type Mapping } from '../records/mapping.ts';
-import { readRecord } from '../records/record.ts';
+import { type RecordResult, readRecord } from '../records/record.ts';
 import type { Redirect } from '../records/rewrite.ts';
 import { type Guards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
@@ -17,35 +17,58 @@ export interface RoutePart {
 }
 
 export function readRoute(object: ClusterObject): RoutePart {
-  const { documents, isPartial, unsupported } = rulesOf(object);
+  const { isPartial, unsupported } = rulesOf(object);
   const file = nameOfObject(object);
-  const read = documents.map((document) => readOne(document, file));
+  const documents = documentsOf(object);
+  const hostOf = createHosts(file);
+  const read = documents.map((document) => readOne(document, file, hostOf));
   const errors = [
     ...unsupported.map((message) => fileError(file, message, 'Remove it.')),
     ...read.flatMap((one) => one.errors),
   ];
   let guards: Guards | undefined;
   return {
-    records: read.flatMap(({ record }) => record ?? []),
+    records: read.flatMap(({ records }) => records),
     errors: withoutRepetitions(errors),
     guards() {
-      guards ??= guardsOf(object, documents, isPartial);
+      guards ??= guardsOf(object, isPartial, hostOf);
       return guards;
     },
   };
 }
 
-function readOne(document: RouteDocument, file: string) {
-  const result = readRecord(configDocument(document, file));
-  const fault = rewriteFault(document.gatewayRoute.fullPath ?? '');
-  const ofPath = fault === undefined ? [] : [fileError(file, `replaceFullPath ${fault.message}`, fault.remedy)];
-  const found = [...(result.ok ? [] : result.errors), ...ofPath];
-  const errors = found.map((one) => ({ ...one, message: `${document.place}: ${one.message}` }));
-  const isMapping = errors.length === 0 && result.ok && result.record.kind === 'Mapping';
-  return { record: isMapping ? withRoute(result.record, document) : undefined, errors };
+type HostOf = (fields: RouteHost['fields']) => RecordResult;
+
+/** Reads each host once: a route may have thousands of Mappings for the same few. */
+function createHosts(file: string): HostOf {
+  const known = new Map<string, RecordResult>();
+  return function hostOf(fields) {
+    const key = JSON.stringify(fields);
+    const result =
+      known.get(key) ?? readRecord(configDocument({ name: 'host', prefix: '/', service: 'orders', ...fields }, file));
+    known.set(key, result);
+    return result;
+  };
 }
 
-function configDocument({ fields }: RouteDocument, file: string): ConfigDocument {
+function readOne(document: RouteDocument, file: string, hostOf: HostOf) {
+  const result = readRecord(configDocument(document.fields, file));
+  const results = [result, ...document.hosts.map((host) => hostOf(host.fields))];
+  const errors = results.flatMap((one) => (one.ok ? [] : one.errors));
+  const found = [...errors, ...pathErrors(document, file)].map((one) => ({
+    ...one,
+    message: `${document.place}: ${one.message}`,
+  }));
+  const record = found.length === 0 && result.ok ? result.record : undefined;
+  return { records: record?.kind === 'Mapping' ? withHosts(record, document, hostOf) : [], errors: found };
+}
+
+function pathErrors({ hosts: [first] }: RouteDocument, file: string): readonly ConfigurationError[] {
+  const fault = rewriteFault(first?.gatewayRoute.fullPath ?? '');
+  return fault === undefined ? [] : [fileError(file, `replaceFullPath ${fault.message}`, fault.remedy)];
+}
+
+function configDocument(fields: RouteDocument['fields'], file: string): ConfigDocument {
   return {
     value: { apiVersion: 'gateway/v1', kind: 'Mapping', ...fields },
     file,
@@ -54,18 +77,24 @@ function configDocument({ fields }: RouteDocument, file: string): ConfigDocument
   };
 }
 
-/** Adds what the fields of a record cannot say. */
-function withRoute(record: Mapping, document: RouteDocument): Mapping {
-  const { gatewayRoute, weight, redirect, hasFinalSlash, allowsCredentials } = document;
-  const mapping = {
-    ...record,
-    prefix: hasFinalSlash ? `${record.prefix}/` : record.prefix,
-    gatewayRoute,
-    weight,
-    cors: record.cors && { ...record.cors, credentials: allowsCredentials },
-    redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
-  };
-  return callsService(mapping) ? mapping : { ...mapping, service: '' };
+/** Returns the record for each host, with what the fields of a record cannot say. Leaves out hosts that cannot be read. */
+function withHosts(record: Mapping, document: RouteDocument, hostOf: HostOf): readonly Mapping[] {
+  const { weight, hasFinalSlash, allowsCredentials, hosts } = document;
+  return hosts.flatMap(({ fields, gatewayRoute, redirect }) => {
+    const result = hostOf(fields);
+    if (!result.ok || result.record.kind !== 'Mapping') return [];
+    const mapping = {
+      ...record,
+      source: { ...record.source },
+      host: result.record.host,
+      prefix: hasFinalSlash ? `${record.prefix}/` : record.prefix,
+      gatewayRoute,
+      weight,
+      cors: record.cors && { ...record.cors, credentials: allowsCredentials },
+      redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
+    };
+    return callsService(mapping) ? mapping : { ...mapping, service: '' };
+  });
 }
 
 function redirectOf(record: Redirect, { scheme, hostname, port }: RedirectSpec): Redirect {
@@ -78,15 +107,16 @@ function withoutRepetitions(errors: readonly ConfigurationError[]): readonly Con
 }
 
 /** Requests that a refused route matches get 503, unless the match itself cannot be read. */
-function guardsOf(object: ClusterObject, documents: readonly RouteDocument[], isPartial: boolean): Guards {
+function guardsOf(object: ClusterObject, isPartial: boolean, hostOf: HostOf): Guards {
   const file = nameOfObject(object);
-  const mappings = documents.map((document) => {
-    const mapping = refusedMapping(configDocument(document, file), object);
-    return typeof mapping === 'object' ? withRoute(mapping, { ...document, redirect: undefined }) : mapping;
+  const read = documentsOf(object).map((document) => {
+    const mapping = refusedMapping(configDocument(document.fields, file), object);
+    const mappings = typeof mapping === 'object' ? withHosts(mapping, document, hostOf) : [];
+    return { mappings, isUnknown: mapping === 'unknown' || !document.hosts.every(({ fields }) => hostOf(fields).ok) };
   });
   return {
     ...noGuards,
-    mappings: mappings.filter((one) => typeof one === 'object'),
-    hasUnknownMatch: isPartial || mappings.includes('unknown'),
+    mappings: read.flatMap(({ mappings }) => mappings),
+    hasUnknownMatch: isPartial || read.some(({ isUnknown }) => isUnknown),
   };
 }

@@ -43,7 +43,7 @@ describe('the weights of backends', () => {
     ];
     assert.deepEqual(
       mappings.map(({ prefix, host, weight }) => ({ prefix, host, weight })),
-      ['/a', '/b'].flatMap((prefix) => hosts.flatMap((host) => [0, 1].map(() => ({ prefix, host, weight: 50 })))),
+      ['/a', '/b'].flatMap((prefix) => [0, 1].flatMap(() => hosts.map((host) => ({ prefix, host, weight: 50 })))),
     );
   });
 

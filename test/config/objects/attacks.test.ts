@@ -1,7 +1,7 @@
 /** What a namespace that is not trusted may write, and that it changes nothing for the others. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createObjectAcceptance, type Mapping } from '#config';
-import { annotated, clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
+import { annotated, resource } from '../../support/kubernetes/cluster-objects.ts';
 
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'orders', ...spec });
 
@@ -70,7 +70,6 @@ describe('a namespace that is not trusted', () => {
     const found = await accept([
       orders,
       annotated('shop/annotated', text('a')),
-      route('shop/route'),
       mapping('frontdesk/own', { prefix: '/own' }),
       annotated('frontdesk/annotated', text('b')),
     ]);
@@ -79,7 +78,6 @@ describe('a namespace that is not trusted', () => {
       [
         ['orders.shop', true],
         ['a.shop', true],
-        ['route', true],
         ['own.frontdesk', false],
         ['b.frontdesk', false],
       ],
@@ -92,15 +90,6 @@ describe('a namespace that is not trusted', () => {
       assert.deepEqual(states, ['refused']);
     });
 });
-
-/** A route of the Gateway API whose rules are resolved. */
-function route(path: string): ClusterObject {
-  const gatewayRoute = { createdAtS: 0, place: path, scheme: undefined, fullPath: undefined, fault: undefined };
-  const fields = { name: 'route', prefix: '/route', service: 'orders.shop' };
-  const document = { place: 'spec.rules[0]', fields, gatewayRoute, weight: undefined, redirect: undefined };
-  const rules = { documents: [document], unsupported: [], unresolved: undefined };
-  return clusterObject('HTTPRoute', path, { rules }, 'gateway.networking.k8s.io/v1');
-}
 
 /** An attack, the object that makes it, and the domain of the gateway. */
 type Attack = readonly [string, ClusterObject, string?];

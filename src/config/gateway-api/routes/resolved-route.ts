@@ -29,7 +29,7 @@ export function resolveRoute(object: ClusterObject, parts: RouteParts): Resolved
   } catch (cause) {
     const message = `the route cannot be read (${messageOf(cause)}). ${definedOtherwise}`;
     const rules = {
-      documents: [],
+      rules: [],
       isPartial: attachments?.length !== 0,
       unsupported: [message],
       unresolved: undefined,

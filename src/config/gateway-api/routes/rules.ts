@@ -21,8 +21,9 @@ import { type BackendOf, noBackend, readMirror, redirectShare, type Share, share
 
 /** The rules of a route. Plain data. */
 export interface RouteRules {
-  readonly documents: readonly RouteDocument[];
-  /** Whether there are rules that have no documents, because there are too many or because they cannot be read. */
+  /** Those whose Mappings can be made. */
+  readonly rules: readonly ReadRule[];
+  /** Whether there are others, because they would have too many Mappings, or cannot be read. */
   readonly isPartial: boolean;
   /** Why the route is refused as a whole. */
   readonly unsupported: readonly string[];
@@ -30,19 +31,37 @@ export interface RouteRules {
   readonly unresolved: Problem | undefined;
 }
 
-/** A Mapping, as far as the fields of a record can say it, and what they cannot. */
+/** Everything that Mappings are made from: one for each match, target and hostname. */
+interface ReadRule {
+  readonly rule: RuleSpec;
+  readonly index: number;
+  readonly filters: ReadFilters;
+  readonly policy: JoinedPolicies;
+  readonly matches: readonly ReadMatch[];
+  readonly targets: readonly Share[];
+  readonly reach: readonly Reach[];
+}
+
+/** The Mappings of a match and a target, as far as the fields of a record can say them, and what they cannot. */
 export interface RouteDocument {
   /** `spec.rules[0]`, for errors. */
   readonly place: string;
+  /** All but those that say which host. */
   readonly fields: Readonly<Record<string, unknown>>;
-  readonly gatewayRoute: GatewayRoute;
   /** The percentage of the requests for its match. Undefined for all. */
   readonly weight: number | undefined;
-  readonly redirect: RedirectSpec | undefined;
   /** Whether its path ends with a slash that matters. */
   readonly hasFinalSlash: boolean;
   /** Whether its CORS permits credentials. */
   readonly allowsCredentials: boolean;
+  /** One Mapping each. */
+  readonly hosts: readonly RouteHost[];
+}
+
+export interface RouteHost {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly gatewayRoute: GatewayRoute;
+  readonly redirect: RedirectSpec | undefined;
 }
 
 /** The fields of a RoutePolicy, or why it cannot be used. */
@@ -74,8 +93,8 @@ export function rulesOf({ value }: ClusterObject): RouteRules {
   return (value as { readonly rules: RouteRules }).rules;
 }
 
-/** Far more than any team has. The rest would fill the memory. */
-const documentsMax = 2_000;
+/** Of one route. Far more than any team has. */
+const mappingsMax = 2_000;
 
 /** A condition that is left out would match more requests than meant. */
 const matchMembers: readonly string[] = ['path', 'method', 'headers', 'queryParams'];
@@ -84,70 +103,83 @@ const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRe
 
 export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   const { rules = [{}] } = specOf<RouteSpec>(route);
-  let left = documentsMax;
+  let left = mappingsMax;
   const read = rules.map((rule, index) => {
     const one = readRule(route, rule, { ...parts, index, left });
-    left -= one.documents.length;
+    left -= mappingsIn(one.rules);
     return one;
   });
   const isPartial = read.some((one) => one.isPartial);
-  const excess = isPartial ? [`more than ${documentsMax} Mappings: split the route`] : [];
+  const excess = isPartial ? [`more than ${mappingsMax} Mappings: split the route`] : [];
   return {
-    documents: read.flatMap((one) => one.documents),
+    rules: read.flatMap((one) => one.rules),
     isPartial,
     unsupported: [...read.flatMap((one) => one.unsupported), ...excess],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
 }
 
+/** How many Mappings the rules have. */
+export function mappingsIn(rules: RouteRules['rules']): number {
+  return sumOf(rules.map(({ matches, targets, reach }) => matches.length * targets.length * reach.length));
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
 interface OneRuleParts extends RuleParts {
   readonly index: number;
-  /** How many documents it may have. */
+  /** How many Mappings it may have. */
   readonly left: number;
 }
 
-function readRule(route: ClusterObject, rule: RuleSpec, parts: OneRuleParts): RouteRules {
-  const place = `spec.rules[${parts.index}]`;
+function readRule(route: ClusterObject, rule: RuleSpec, { index, left, reach, ...parts }: OneRuleParts): RouteRules {
   const filters = readFilters(rule.filters);
-  const policy = joinPolicies(filters, parts);
+  const policy = joinPolicies(filters, parts.policyOf);
   const matches = readMatches(route.kind as RouteKind, rule.matches);
   const shares = filters.redirect === undefined ? sharesOf(rule.backendRefs, parts.backendOf) : [redirectShare];
   const mirror = filters.mirror && readMirror(filters.mirror, parts.backendOf);
   const problems = [policy.problem, ...shares.map(({ problem }) => problem), mirror?.problem];
-  const isPrefix = matches.every((match) => match.isPrefix);
   const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
-  // Counted before they are made: a small route may have as many as would fill the memory.
-  const isPartial = matches.length * parts.reach.length * targets.length > parts.left;
+  const read = { rule, index, filters, policy, matches, targets, reach };
+  const isPartial = mappingsIn([read]) > left;
   return {
-    documents: (isPartial ? [] : matches).flatMap((match, matchIndex) =>
-      parts.reach.flatMap((reach) =>
-        targets.map((share, shareIndex) =>
-          documentOf(share, {
-            route,
-            rule,
-            filters,
-            policy,
-            match,
-            reach,
-            place,
-            gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach, policy),
-            name: nameOf(route, rule.name ?? parts.index + 1, targets.length > 1 ? shareIndex + 1 : undefined),
-          }),
-        ),
-      ),
-    ),
+    rules: isPartial ? [] : [read],
     isPartial,
-    unsupported: [
-      ...Object.keys(rule).flatMap((name) => (ruleMembers.includes(name) ? [] : `${name} is not supported`)),
-      ...(rule.matches ?? []).flatMap((match) =>
-        Object.keys(match).flatMap((name) => (matchMembers.includes(name) ? [] : `matches: ${name} is not supported`)),
-      ),
-      ...filters.unsupported,
-      ...shares.flatMap(({ filters: { unsupported } }) => unsupported),
-      ...(filters.path?.type === 'ReplacePrefixMatch' && !isPrefix ? ['replacePrefixMatch needs a PathPrefix'] : []),
-    ].map((message) => `${place}: ${message}`),
+    unsupported: unsupportedIn(read).map((message) => `${placeOf(index)}: ${message}`),
     unresolved: problems.find((problem) => problem !== undefined && problem !== noBackend),
   };
+}
+
+function unsupportedIn({ rule, filters, matches, targets }: ReadRule): readonly string[] {
+  const isPrefix = matches.every((match) => match.isPrefix);
+  return [
+    ...Object.keys(rule).flatMap((name) => (ruleMembers.includes(name) ? [] : `${name} is not supported`)),
+    ...(rule.matches ?? []).flatMap((match) =>
+      Object.keys(match).flatMap((name) => (matchMembers.includes(name) ? [] : `matches: ${name} is not supported`)),
+    ),
+    ...filters.unsupported,
+    ...targets.flatMap((target) => target.filters.unsupported),
+    ...(filters.path?.type === 'ReplacePrefixMatch' && !isPrefix ? ['replacePrefixMatch needs a PathPrefix'] : []),
+  ];
+}
+
+function placeOf(index: number): string {
+  return `spec.rules[${index}]`;
+}
+
+/** Makes what the Mappings of a route are read from. A small route may have far more of it than it has itself. */
+export function documentsOf(route: ClusterObject): readonly RouteDocument[] {
+  return rulesOf(route).rules.flatMap((read) =>
+    read.matches.flatMap((match, matchIndex) =>
+      read.targets.map((share, shareIndex) => {
+        const number = read.targets.length > 1 ? shareIndex + 1 : undefined;
+        const name = nameOf(route, read.rule.name ?? read.index + 1, number);
+        return documentOf(share, { route, read, match, matchIndex, name });
+      }),
+    ),
+  );
 }
 
 interface JoinedPolicies {
@@ -157,7 +189,7 @@ interface JoinedPolicies {
 }
 
 /** Of the same field in several policies, the last counts. */
-function joinPolicies({ extensions, redirect }: ReadFilters, { policyOf }: RuleParts): JoinedPolicies {
+function joinPolicies({ extensions, redirect }: ReadFilters, policyOf: RuleParts['policyOf']): JoinedPolicies {
   const found = extensions.map(policyOf);
   const broken = found.find(({ problem }) => problem !== undefined);
   if (broken !== undefined) return { fields: {}, problem: broken.problem, attached: [] };
@@ -175,48 +207,44 @@ function joinPolicies({ extensions, redirect }: ReadFilters, { policyOf }: RuleP
 
 interface DocumentParts {
   readonly route: ClusterObject;
-  readonly rule: RuleSpec;
-  readonly filters: ReadFilters;
-  readonly policy: JoinedPolicies;
+  readonly read: ReadRule;
   readonly match: ReadMatch;
-  readonly reach: Reach;
-  readonly place: string;
-  readonly gatewayRoute: GatewayRoute;
+  readonly matchIndex: number;
   readonly name: string;
 }
 
-function documentOf(share: Share, parts: DocumentParts): RouteDocument {
-  const { route, filters, policy, match, reach, place, gatewayRoute, name, rule } = parts;
-  const problem = policy.problem ?? share.problem;
-  const own = { name, ...match.fields, ...hostFields(reach) };
-  if (filters.redirect !== undefined) {
-    return {
-      place,
-      fields: { ...policy.fields, ...own, ...redirectFields(filters, filters.redirect) },
-      gatewayRoute: { ...gatewayRoute, fault: problem?.message },
-      weight: undefined,
-      redirect: withPort(filters.redirect, reach),
-      hasFinalSlash: match.hasFinalSlash,
-      allowsCredentials: filters.allowsCredentials,
-    };
-  }
-  const fields = problem === undefined ? share.fields : fieldsWithoutBackend(route);
+function documentOf(share: Share, { route, read, match, matchIndex, name }: DocumentParts): RouteDocument {
+  const { filters, policy, rule, index, reach } = read;
+  const fault = (policy.problem ?? share.problem)?.message;
+  const { redirect, allowsCredentials } = filters;
+  const fields = redirect === undefined ? callFields(share, route, read) : redirectFields(filters, redirect);
+  const fullPath = redirect === undefined ? fullPathOf(filters) : undefined;
   return {
-    place,
+    place: placeOf(index),
     fields: {
       ...policy.fields,
-      ...own,
-      ...joinedHeaders(filters.fields, share.filters.fields),
-      ...rewriteFields(filters),
-      ...timeoutFields(rule, policy.fields),
+      name,
+      ...match.fields,
       ...fields,
-      ...upgradeFields(policy.fields, fields),
+      ...(redirect === undefined && { ...timeoutFields(rule, policy.fields), ...upgradeFields(policy.fields, fields) }),
     },
-    gatewayRoute: { ...gatewayRoute, fault: problem?.message, fullPath: fullPathOf(filters) },
-    weight: share.weight,
-    redirect: undefined,
+    weight: redirect === undefined ? share.weight : undefined,
     hasFinalSlash: match.hasFinalSlash,
-    allowsCredentials: filters.allowsCredentials,
+    allowsCredentials,
+    hosts: reach.map((one) => ({
+      fields: hostFields(one),
+      gatewayRoute: { ...gatewayRouteOf(route, [index, matchIndex], one), policies: policy.attached, fault, fullPath },
+      redirect: redirect && withPort(redirect, one),
+    })),
+  };
+}
+
+function callFields(share: Share, route: ClusterObject, { filters, policy }: ReadRule): RouteDocument['fields'] {
+  const problem = policy.problem ?? share.problem;
+  return {
+    ...joinedHeaders(filters.fields, share.filters.fields),
+    ...rewriteFields(filters),
+    ...(problem === undefined ? share.fields : fieldsWithoutBackend(route)),
   };
 }
 
@@ -245,7 +273,6 @@ function gatewayRouteOf(
   { kind, namespace, name, createdAt }: ClusterObject,
   indexes: readonly [number, number],
   { scheme, otherHosts }: Reach,
-  { attached }: JoinedPolicies,
 ): GatewayRoute {
   const numbers = indexes.map((index) => String(index + 1).padStart(4, '0'));
   return {
@@ -254,7 +281,7 @@ function gatewayRouteOf(
     scheme,
     otherHosts,
     fullPath: undefined,
-    policies: attached,
+    policies: [],
     fault: undefined,
   };
 }
