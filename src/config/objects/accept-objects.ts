@@ -16,21 +16,17 @@ import { createCopies } from './copies.ts';
 import type { Guards } from './guards.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
-import { hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+import { hasRecords, type ObjectPart } from './read-object.ts';
 import { guardsOf, refusalOf } from './refusals.ts';
 import { unreadNotices } from './unread-notices.ts';
+import { createVersions, type Entry, type Unusable, type VersionOptions } from './versions.ts';
 
-export interface AcceptanceOptions extends ObjectOptions {
+export interface AcceptanceOptions extends VersionOptions {
   /** The directory to which the names of files in records are relative. */
   readonly directory: string;
   readonly strictPaths: boolean;
   /** Returns a `recordError` for each valid record that this process cannot serve. */
   readonly findUnservable: (lists: RecordLists) => readonly ConfigurationError[];
-  /**
-   * Resolves the last valid version of a route with the other objects as they are now: what a Gateway or a ReferenceGrant
-   * does not permit any more must end. @default it stays as it was
-   */
-  readonly renewRoute?: ((route: ClusterObject) => ClusterObject) | undefined;
 }
 
 /** The records of a cluster that are in use. */
@@ -74,21 +70,9 @@ export interface ObjectAcceptance {
    * Takes all objects of the cluster, the oldest first. Must not be called concurrently. `unusable` returns why an object
    * is to be refused although nothing is wrong with it. @default none is
    */
-  readonly accept: (
-    objects: readonly ClusterObject[],
-    unusable?: (object: ClusterObject) => ConfigurationError | undefined,
-  ) => Promise<AcceptedObjects>;
+  readonly accept: (objects: readonly ClusterObject[], unusable?: Unusable) => Promise<AcceptedObjects>;
   /** Forgets which versions the last call of `accept` has found valid, because they cannot be used. */
   readonly undo: () => void;
-}
-
-/** An object, and the version of it that counts. */
-interface Entry {
-  readonly part: ObjectPart;
-  /** Undefined if it is refused and has no valid version. */
-  version: ObjectPart | undefined;
-  /** Why it is refused. */
-  errors: readonly ConfigurationError[];
 }
 
 type NamespaceOf = (record: GatewayRecord) => string;
@@ -113,10 +97,7 @@ const roundsMax = 100;
  * Of objects in conflict, the older one counts.
  */
 export function createObjectAcceptance(options: AcceptanceOptions): ObjectAcceptance {
-  let parts: ReadonlyMap<string, ObjectPart> = new Map();
-  let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
-  let lastValidBefore = lastValid;
-  const renewedParts = new WeakMap<ClusterObject, ObjectPart>();
+  const versions = createVersions(options);
   const refusedCopy = createCopies<Mapping>();
   const weightlessCopy = createCopies<Mapping>();
   const withRefusal = (mapping: Mapping, refusal: string) =>
@@ -124,21 +105,6 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   const withoutWeight = (mapping: Mapping) => weightlessCopy(mapping, '', () => ({ ...mapping, weight: undefined }));
   const names = createNames(options.trusted);
   let files: readonly UpstreamFile[] = [];
-
-  function lastValidOf({ object: { uid } }: ObjectPart): ObjectPart | undefined {
-    const last = lastValid.get(uid);
-    if (last === undefined || !isRoute(last.object)) return last;
-    const object = options.renewRoute?.(last.object) ?? last.object;
-    if (object === last.object) return last;
-    const part = renewedParts.get(object) ?? readObject(object, options);
-    renewedParts.set(object, part);
-    return part.errors.length === 0 ? part : undefined;
-  }
-
-  function partOf(object: ClusterObject): ObjectPart {
-    const known = parts.get(object.uid);
-    return known !== undefined && known.object.value === object.value ? known : readObject(object, options);
-  }
 
   /** The records of these versions, as a whole and by the object that they come from. Leaves out what is `covered`. */
   function assemble(entries: readonly Entry[], covered: ReadonlySet<unknown>) {
@@ -176,7 +142,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     const newer = new Set(first === -1 ? [] : entries.slice(first));
     const found = recordLists(records).authServices.filter((record) => {
       const owner = owners.get(record.source);
-      const before = owner && lastValid.get(owner.part.object.uid);
+      const before = owner && versions.lastValidOf(owner);
       const wasDefault = before && recordLists(before.records).authServices.some(isDefault);
       return isDefault(record) && owner && newer.has(owner) && !wasDefault;
     });
@@ -198,6 +164,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     // The refused Mappings whose requests another one handles. Only counts while no version changes.
     let covered: ReadonlySet<unknown> = new Set();
     for (let round = 1; ; round += 1) {
+      await readGuards(entries);
       const { records, owners } = assemble(entries, covered);
       const between = errorsBetween(records, (record) => owners.get(record.source)?.part.object.namespace ?? '');
       const errors = [...findReplacements(records, owners, entries), ...between];
@@ -236,37 +203,22 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
 
   function demote(entry: Entry, errors: readonly ConfigurationError[], mayUseLast: boolean): void {
     const { part, version } = entry;
-    const last = lastValidOf(part);
     if (version === part) entry.errors = errors;
-    entry.version = mayUseLast && version === part && last !== part ? last : undefined;
-  }
-
-  /** Forgets the objects that no longer exist. */
-  function remember(entries: readonly Entry[]): void {
-    parts = new Map(entries.map(({ part }) => [part.object.uid, part]));
-    const valid = entries.map(({ part: { object }, part, version }) => {
-      return [object.uid, version === part ? part : lastValid.get(object.uid)] as const;
-    });
-    lastValid = new Map(valid.flatMap(([uid, part]) => (part === undefined ? [] : [[uid, part] as const])));
+    const last = mayUseLast && version === part ? versions.takeLastValid(entry) : undefined;
+    entry.version = last === part ? undefined : last;
   }
 
   return {
     async accept(objects, unusable = () => undefined) {
-      lastValidBefore = lastValid;
       const withRecords = objects.filter((object) => hasRecords(object, options.gatewayDomain));
-      const read = await mapInTurns(withRecords, partOf);
-      const entries = read.map((part): Entry => {
-        const ofUse = unusable(part.object);
-        const errors = ofUse === undefined ? part.errors : [...part.errors, ofUse];
-        return { part, version: errors.length === 0 ? part : lastValidOf(part), errors };
-      });
+      const entries = await versions.read(withRecords, unusable);
       const records = withWholeGroups(await settle(entries), withoutWeight);
-      remember(entries);
+      versions.remember(entries);
       const lists = recordLists(records);
       const addresses = entries.flatMap(({ version }) => version?.addresses ?? []);
       const outcome = { closed: closedBy(records), inUse: new Set(records.map(({ source }) => source)) };
       const verdicts = entries.map((entry) => verdictOf(entry, outcome, options.trusted));
-      const [differences = []] = read.map((part) => part.differences).filter(({ length }) => length > 0);
+      const [differences = []] = entries.map(({ part }) => part.differences).filter(({ length }) => length > 0);
       const unread = unreadNotices(objects, options.gatewayDomain);
       const notices = [...differences, ...unread, ...pathBypassNotices(lists, options.strictPaths)];
       return freezeDeep({
@@ -276,10 +228,14 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
         certificates: [],
       });
     },
-    undo() {
-      lastValid = lastValidBefore;
-    },
+    undo: versions.undo,
   };
+}
+
+/** In turns, because an object may have many Mappings, and they are read only when it is refused. */
+async function readGuards(entries: readonly Entry[]): Promise<void> {
+  const refused = entries.filter(({ version }) => version === undefined);
+  await mapInTurns(refused, ({ part }) => part.guards());
 }
 
 function strangerFault({ name }: Mapping): Fault {

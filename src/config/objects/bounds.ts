@@ -1,4 +1,5 @@
 /** Bounds of what an object of a cluster may contain: far beyond any record, and read while requests wait. */
+import { valueAt } from '../errors.ts';
 import { keysMax, levelsMax } from '../yaml.ts';
 
 /** Parsing takes time and memory with each character. Kubernetes allows four times as many. */
@@ -27,4 +28,62 @@ function isGroup(value: unknown): value is object {
 
 function hasManyKeys(group: object): boolean {
   return !Array.isArray(group) && Object.keys(group).length > keysMax;
+}
+
+/** Compiling one takes up to some milliseconds. */
+const patternsMax = 200;
+
+/** Compiling one takes some milliseconds, if it ignores the case of letters. */
+const wideMax = 20;
+
+/** A class of Unicode, or a range whose end is beyond ASCII. */
+const wide = /\\p|-(?:\\x|[^\x20-\x7e])/gi;
+
+/** Says what is too much in the regular expressions of fields of records. Undefined if nothing is. */
+export function patternExcess(value: unknown): string | undefined {
+  const patterns = patternsIn(value);
+  if (patterns.length > patternsMax) return `has more than ${patternsMax} regular expressions`;
+  const found = patterns.flatMap((pattern) => String(pattern).match(wide) ?? []);
+  return found.length > wideMax
+    ? `has more than ${wideMax} classes or ranges of characters beyond ASCII in regular expressions`
+    : undefined;
+}
+
+/** The regular expressions in fields of records, of which each takes as much memory as a Mapping without any. */
+export function patternsIn(value: unknown): readonly unknown[] {
+  if (!isGroup(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (!/regex/i.test(name)) return patternsIn(inner);
+    // `prefix_regex: true` says that `prefix` is one.
+    return isGroup(inner) ? Object.values(inner) : [valueAt(value, [name.replace(/_?regex/i, '')])];
+  });
+}
+
+/** Bounds how many Mappings the objects of each namespace have together. */
+export interface Room {
+  readonly has: (namespace: string, mappingCount: number) => boolean;
+  /** Returns false if there is no room for so many, and takes none then. */
+  readonly take: (namespace: string, mappingCount: number) => boolean;
+}
+
+export function createRoom({ trusted, mappingsMax = Number.POSITIVE_INFINITY }: RoomOptions): Room {
+  const taken = new Map<string, number>();
+  const takenBy = (namespace: string) => taken.get(namespace) ?? 0;
+  const has: Room['has'] = (namespace, count) =>
+    trusted.includes(namespace) || takenBy(namespace) + count <= mappingsMax;
+  return {
+    has,
+    take(namespace, count) {
+      if (!has(namespace, count)) return false;
+      taken.set(namespace, takenBy(namespace) + count);
+      return true;
+    },
+  };
+}
+
+export interface RoomOptions {
+  /** The namespaces whose records may authenticate, limit, and name files and this machine. */
+  readonly trusted: readonly string[];
+  /** How many Mappings the objects of a namespace may have together, unless it is trusted. @default no bound */
+  readonly mappingsMax?: number | undefined;
 }

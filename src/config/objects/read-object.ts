@@ -18,7 +18,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { annotationCharactersMax, excessOf } from './bounds.ts';
+import { annotationCharactersMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
@@ -31,6 +31,10 @@ export interface ObjectPart {
   readonly object: ClusterObject;
   readonly records: readonly GatewayRecord[];
   readonly addresses: readonly AddressRecord[];
+  /** How many Mappings it has, used or not. A regular expression counts as another one. */
+  readonly mappingCount: number;
+  /** Whether it was left unread, because its namespace has too many Mappings. */
+  readonly isBeyond: boolean;
   /** If there is one, none of its records is used. */
   readonly errors: readonly ConfigurationError[];
   readonly notices: readonly ConfigurationError[];
@@ -40,10 +44,8 @@ export interface ObjectPart {
   readonly guards: () => Guards;
 }
 
-export interface ObjectOptions {
+export interface ObjectOptions extends RoomOptions {
   readonly gatewayDomain: string;
-  /** The namespaces whose records may authenticate, limit, and name files and this machine. */
-  readonly trusted: readonly string[];
 }
 
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
@@ -58,23 +60,23 @@ function asUntrusted(record: GatewayRecord): GatewayRecord {
 function readPart(object: ClusterObject, options: ObjectOptions): ObjectPart {
   if (isRoute(object)) return { object, ...nothing, ...readRoute(object) };
   if (isPolicy(object)) return { object, ...nothing, errors: readPolicy(object).errors };
-  const { documents, errors } = documentsOf(object, options.gatewayDomain);
-  const read = documents.map((document) => readDocument(document, object, options));
-  const isSyntaxWrong = errors.length > 0;
-  let guards: Guards | undefined;
+  const contents = contentsOf(object, options);
+  const { read } = contents;
+  const errors = [...contents.errors, ...read.flatMap((one) => one.errors)];
   const [differences = []] = read.map((one) => one.differences).filter(({ length }) => length > 0);
+  // A tree of YAML takes far more memory than its records, so that of a valid object is read again in the rare case.
+  let guards = errors.length === 0 ? undefined : guardsIn(contents, object, options);
   return {
     object,
+    isBeyond: false,
     records: read.flatMap(({ records }) => records),
     addresses: read.flatMap(({ addresses }) => addresses),
-    errors: [...errors, ...read.flatMap((one) => one.errors)],
+    mappingCount: read.reduce((count, one) => count + mappingCountOf(one), 0),
+    errors: firstOf(errors, nameOfObject(object)),
     notices: read.flatMap(({ notices }) => notices),
     differences,
     guards() {
-      guards ??= joinedGuards([
-        ...(isSyntaxWrong ? [unreadGuards(object, options.gatewayDomain)] : []),
-        ...read.map((one) => guardsOf(one, object)),
-      ]);
+      guards ??= guardsIn(contentsOf(object, options), object, options);
       return guards;
     },
   };
@@ -84,11 +86,33 @@ function readPart(object: ClusterObject, options: ObjectOptions): ObjectPart {
 const nothing: Omit<ObjectPart, 'object'> = {
   records: [],
   addresses: [],
+  mappingCount: 0,
+  isBeyond: false,
   errors: [],
   notices: [],
   differences: [],
   guards: () => noGuards,
 };
+
+/** An object whose namespace has no room for it. What it matches counts as unknown: no Mapping is made of it. */
+export function partBeyond(object: ClusterObject, mappingCount: number, options: ObjectOptions): ObjectPart {
+  const { namespace } = object;
+  const counted = `${mappingCount} Mapping${mappingCount === 1 ? '' : 's'}`;
+  const message = `this object counts as ${counted}, and together with older objects the namespace ${namespace} would have more than the ${options.mappingsMax} of KUBERNETES_MAPPINGS_MAX`;
+  const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as another Mapping, or ask the operators of frontdesk for a higher number.`;
+  const guards = unreadGuards(object, options.gatewayDomain);
+  const errors = [fileError(nameOfObject(object), message, remedy)];
+  return { ...nothing, object, mappingCount, isBeyond: true, errors, guards: () => guards };
+}
+
+/** The errors of an object that are kept. */
+const errorsMax = 100;
+
+function firstOf(errors: readonly ConfigurationError[], file: string): readonly ConfigurationError[] {
+  if (errors.length <= errorsMax) return errors;
+  const message = `there are ${errors.length - errorsMax} more errors`;
+  return [...errors.slice(0, errorsMax), fileError(file, message, 'Correct the errors above first.')];
+}
 
 /** Whether an object has records, so that something is to be said about it. */
 export function hasRecords({ kind, value }: ClusterObject, gatewayDomain: string): boolean {
@@ -136,7 +160,24 @@ function tooLong(file: string, { length }: string): ConfigurationError {
   return fileError(file, message, 'Split it over several Services.');
 }
 
-interface ReadDocument extends Omit<ObjectPart, 'object' | 'guards'> {
+interface Contents {
+  readonly read: readonly ReadDocument[];
+  /** Those of what is no document. */
+  readonly errors: readonly ConfigurationError[];
+}
+
+function contentsOf(object: ClusterObject, options: ObjectOptions): Contents {
+  const { documents, errors } = documentsOf(object, options.gatewayDomain);
+  const excess = patternExcess(documents.map(({ value }) => value));
+  if (excess !== undefined)
+    return {
+      read: [],
+      errors: [fileError(nameOfObject(object), `this object ${excess}`, 'Split it, or remove some.')],
+    };
+  return { read: documents.map((document) => readDocument(document, object, options)), errors };
+}
+
+interface ReadDocument extends Omit<ObjectPart, 'object' | 'guards' | 'mappingCount' | 'isBeyond'> {
   /** As it is written. */
   readonly original: ConfigDocument;
   /** The same as frontdesk's own records. */
@@ -248,6 +289,21 @@ function untrustedFault(kind: string, { trusted }: ObjectOptions): PlacedFault {
 }
 
 const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
+
+/** As far as can be seen before it is read: a document that is no valid Mapping counts, too. */
+function mappingCountOf({ original, translated }: ReadDocument): number {
+  const documents = translated.length === 0 ? [original] : translated;
+  const mappings = documents.filter(({ value }) => valueAt(value, ['kind']) === 'Mapping');
+  return mappings.reduce((count, { value }) => count + 1 + patternsIn(value).length, 0);
+}
+
+function guardsIn({ read, errors }: Contents, object: ClusterObject, { gatewayDomain }: ObjectOptions): Guards {
+  const isSyntaxWrong = errors.length > 0;
+  return joinedGuards([
+    ...(isSyntaxWrong ? [unreadGuards(object, gatewayDomain)] : []),
+    ...read.map((one) => guardsOf(one, object)),
+  ]);
+}
 
 function guardsOf({ original, translated, errors }: ReadDocument, object: ClusterObject): Guards {
   const kind = valueAt(original.value, ['kind']);

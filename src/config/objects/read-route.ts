@@ -12,12 +12,13 @@ import { refusedMapping } from './refused-mapping.ts';
 
 export interface RoutePart {
   readonly records: readonly Mapping[];
+  readonly mappingCount: number;
   readonly errors: readonly ConfigurationError[];
   readonly guards: () => Guards;
 }
 
 export function readRoute(object: ClusterObject): RoutePart {
-  const { isPartial, unsupported } = rulesOf(object);
+  const { isPartial, unsupported, mappingCount } = rulesOf(object);
   const file = nameOfObject(object);
   const documents = documentsOf(object);
   const hostOf = createHosts(file);
@@ -29,6 +30,7 @@ export function readRoute(object: ClusterObject): RoutePart {
   let guards: Guards | undefined;
   return {
     records: read.flatMap(({ records }) => records),
+    mappingCount,
     errors: withoutRepetitions(errors),
     guards() {
       guards ??= guardsOf(object, isPartial, hostOf);

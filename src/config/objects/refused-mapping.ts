@@ -26,10 +26,16 @@ export function refusedMapping(document: ConfigDocument, object: ClusterObject):
   if (!isMap(value) || value['kind'] !== 'Mapping' || value['shadow'] === true) return undefined;
   const isWrong = (names: readonly string[]) => faults.some(({ path: [first] }) => names.includes(String(first)));
   if (isWrong(matchNames)) return 'unknown';
-  for (const readable of readableParts(value, object, isWrong(groupNames))) {
-    const result = readRecord({ ...document, value: readable, faults: [] });
-    if (result.ok && result.record.kind === 'Mapping')
-      return { ...result.record, service: '', refusal: `${nameOfObject(object)} is refused` };
+  const parts = readableParts(value, object, isWrong(groupNames));
+  const read = (part: Fields | undefined) => {
+    const result = readRecord({ ...document, value: part, faults: [] });
+    return result.ok && result.record.kind === 'Mapping' ? result.record : undefined;
+  };
+  // The last part has the match alone. Without it, no other is worth the time.
+  if (read(parts.at(-1)) === undefined) return 'unknown';
+  for (const part of parts) {
+    const mapping = read(part);
+    if (mapping !== undefined) return { ...mapping, service: '', refusal: `${nameOfObject(object)} is refused` };
   }
   return 'unknown';
 }

@@ -36,6 +36,7 @@ const baseUrl = textKind(
 const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
 const threads = numberKind(1, 256);
+const mappings = numberKind(1, 1_000_000);
 const addressSource = choiceKind(['endpoints', 'service']);
 const namespaces = listKind((text) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/.test(text), 'names of namespaces');
 const gatewayAddresses = listKind(isHost, 'IP addresses or host names');
@@ -75,6 +76,10 @@ export const gatewaySettings = {
   kubernetesTrustedNamespaces: namespaces(
     [],
     'Namespaces whose AuthServices, JwtProviders, RateLimitServices and Modules count, and whose records may name files and this machine, in addition to that of frontdesk.',
+  ),
+  kubernetesMappingsMax: mappings(
+    2000,
+    'Maximum Mappings of the objects of one namespace together, unless it is trusted; a regular expression counts as another one. They count from the oldest object, and those that do not fit are refused.',
   ),
   kubernetesAddresses: addressSource(
     'endpoints',

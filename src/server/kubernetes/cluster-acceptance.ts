@@ -40,6 +40,7 @@ export function createClusterAcceptance(parts: AcceptanceParts, trusted: readonl
     gatewayDomain,
     strictPaths,
     trusted,
+    mappingsMax: parts.settings.kubernetesMappingsMax,
     directory: parts.configDirectory ?? '.',
     findUnservable: (lists) => checkServiceRoles(parts, lists),
     renewRoute: gatewayApi?.renew,

@@ -1,8 +1,17 @@
 /** What routes and policies of a namespace that is not trusted cannot do. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createGatewayApi, createObjectAcceptance, type Mapping } from '#config';
+import type { KubernetesObject } from '../../support/kubernetes/client.ts';
 import { clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
-import { gateway, gatewayClass, httpRoute, objectOf } from '../../support/kubernetes/gateway-objects.ts';
+import {
+  gateway,
+  gatewayClass,
+  httpListener,
+  httpRoute,
+  objectOf,
+  withSpec,
+} from '../../support/kubernetes/gateway-objects.ts';
+import { createCluster, edge as usualEdge } from './cluster.ts';
 
 const trusted = ['default'];
 const allowedRoutes = { namespaces: { from: 'All' } };
@@ -168,6 +177,62 @@ describe('a condition on a header that JavaScript has a use of its own for', () 
     it(`refuses a route: ${Object.keys(match)}`, async () => {
       assert.deepEqual(await outcomes({ backendRefs: own, matches: [match] }), []);
     });
+});
+
+describe('the Mappings of a namespace that is not trusted', () => {
+  const open = gateway('edge', [{ ...httpListener, allowedRoutes }]);
+  const cluster = () => createCluster({ mappingsMax: 10 });
+  const record = { apiVersion: 'gateway.local/v1', kind: 'Mapping', metadata: { name: 'own', namespace: 'evil' } };
+  const own = { ...record, spec: { prefix: '/own', service: 'own' } };
+
+  /** A route with two Mappings for each path. */
+  function routeWith(name: string, paths: number, fields: object = {}, namespace = 'evil'): KubernetesObject {
+    const matches = Array.from({ length: paths }, (_, index) => ({ path: { value: `/${index}` }, ...fields }));
+    return withSpec(httpRoute(name, [{ matches }], namespace), { hostnames: [`a.${name}`, `b.${name}`] });
+  }
+
+  it('include those of its routes, the older ones first, and of its records', async () => {
+    const [old, young, small] = [routeWith('old', 3), routeWith('young', 2), routeWith('small', 1)];
+    const { mappings, errors, conditionsOf } = await cluster()(gatewayClass, open, old, own, young, small);
+    assert.deepEqual([mappings.length, errors.length], [9, 1]);
+    assert.match(errors[0] ?? '', /^this object counts as 4 Mappings, .* namespace evil .* the 10 of KUBERNETES_/);
+    assert.deepEqual(conditionsOf(small), ['edge: Accepted ResolvedRefs']);
+    assert.match(conditionsOf(young)?.join() ?? '', /^edge: Accepted=False \(UnsupportedValue\)/);
+  });
+
+  it('include a regular expression of a route as often as its hostnames and paths', async () => {
+    const headers = [{ type: 'RegularExpression', name: 'a', value: 'b.*' }];
+    const { errors } = await cluster()(gatewayClass, open, routeWith('regex', 3, { headers }));
+    assert.match(errors.join(), /^this object counts as 12 Mappings/);
+  });
+
+  it('do not count for a trusted one, or for others', async () => {
+    const others = [routeWith('trusted', 6, {}, 'default'), routeWith('other', 5, {}, 'other'), routeWith('evil', 5)];
+    const { errors } = await cluster()(gatewayClass, open, ...others);
+    assert.deepEqual(errors, []);
+  });
+
+  it('do not stay in a last valid version of a route that has more than there is room for', async () => {
+    const resolve = cluster();
+    const wrong = withSpec(routeWith('shop', 1), { rules: [{ matches: [{ cookies: [] }] }] });
+    await resolve(gatewayClass, open, routeWith('shop', 4));
+    assert.equal((await resolve(gatewayClass, open, wrong, own)).mappings.filter(isUsed).length, 9);
+    await resolve(gatewayClass, open, wrong, own, routeWith('young', 3));
+    assert.equal((await resolve(gatewayClass, open, wrong, own)).mappings.filter(isUsed).length, 1);
+  });
+
+  const isUsed = ({ refusal }: Mapping) => refusal === undefined;
+});
+
+describe('a route with more than 200 regular expressions', () => {
+  it('is refused, because compiling them would hold up requests', async () => {
+    const headers = Array.from({ length: 16 }, (_, index) => {
+      return { type: 'RegularExpression', name: `x-${index}`, value: 'a+' };
+    });
+    const matches = Array.from({ length: 13 }, (_, index) => ({ path: { value: `/${index}` }, headers }));
+    const { errors } = await createCluster()(...usualEdge, httpRoute('shop', [{ matches }]));
+    assert.deepEqual(errors, ['the route has more than 200 regular expressions: split it']);
+  });
 });
 
 describe('what other versions of the definitions can say', () => {

@@ -19,7 +19,9 @@ import {
   serviceObject,
 } from '../../support/kubernetes/gateway-objects.ts';
 
-type GatewayApiOptions = Parameters<typeof createGatewayApi>[0];
+type GatewayApiOptions = Parameters<typeof createGatewayApi>[0] & {
+  readonly mappingsMax?: number;
+};
 
 const usualOptions: GatewayApiOptions = {
   trusted: ['default'],
@@ -50,6 +52,7 @@ export function createGateways(options: Partial<GatewayApiOptions> = {}) {
     strictPaths: true,
     findUnservable: () => [],
     trusted: whole.trusted,
+    mappingsMax: whole.mappingsMax,
     renewRoute: gatewayApi.renew,
   });
 

@@ -5,8 +5,9 @@ import { annotated, resource } from '../../support/kubernetes/cluster-objects.ts
 
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'orders', ...spec });
 
-function createAcceptance() {
+function createAcceptance(options: { readonly mappingsMax?: number } = {}) {
   return createObjectAcceptance({
+    ...options,
     gatewayDomain: 'gateway.local',
     trusted: ['frontdesk'],
     directory: '.',
@@ -59,5 +60,141 @@ describe('an annotation', () => {
     const orders = mapping('shop/orders', { prefix: '/orders' });
     const { routes } = await accept([annotated('frontdesk/auth', auth.padEnd(65_537)), orders]);
     assert.deepEqual(routes, ['/orders refused']);
+  });
+});
+
+describe('the Mappings of a namespace', () => {
+  const many = (path: string, count: number, fields: object = {}) => {
+    const name = path.replaceAll('/', '-');
+    const texts = Array.from({ length: count }, (_, index) =>
+      recordText({ name: `${name}-${index}`, prefix: `/${name}/${index}`, ...fields }),
+    );
+    return annotated(path, texts.join('\n---\n'));
+  };
+  const bound = (mappingsMax: number) => createAcceptance({ mappingsMax });
+  const stateOf = async (objects: readonly ClusterObject[], acceptance = bound(10)) =>
+    (await accept(objects, acceptance)).states;
+
+  it('count from the oldest object, and one that does not fit is refused as a whole', async () => {
+    const { states, errors } = await accept([many('shop/a', 6), many('shop/b', 5)], bound(10));
+    assert.deepEqual(states, ['accepted', 'refused']);
+    assert.deepEqual(errors, [
+      'this object counts as 5 Mappings, and together with older objects the namespace shop would have more than the 10 of KUBERNETES_MAPPINGS_MAX. Remove Mappings or hostnames here or in older objects of shop, where each regular expression counts as another Mapping, or ask the operators of frontdesk for a higher number.',
+    ]);
+  });
+
+  it('do not keep a newer object from being used that still fits', async () => {
+    assert.deepEqual(await stateOf([many('shop/a', 6), many('shop/b', 5), mapping('shop/c', { prefix: '/c' })]), [
+      'accepted',
+      'refused',
+      'accepted',
+    ]);
+  });
+
+  it('do not count for another namespace', async () => {
+    const { states } = await accept([many('evil/a', 11), many('evil/b', 10), many('shop/a', 10)], bound(10));
+    assert.deepEqual(states, ['refused', 'accepted', 'accepted']);
+  });
+
+  it('are unbounded in a trusted one', async () => {
+    assert.deepEqual(await stateOf([many('frontdesk/a', 11)]), ['accepted']);
+  });
+
+  it('include those of resources, and of refused objects', async () => {
+    const wrong = many('shop/wrong', 8, { weight: 'x' });
+    const resources = ['a', 'b', 'c'].map((name) => mapping(`shop/${name}`, { prefix: `/${name}` }));
+    const { errors, states } = await accept([wrong, ...resources], bound(10));
+    assert.deepEqual(states, ['refused', 'accepted', 'accepted', 'refused']);
+    assert.match(errors.at(-1) ?? '', /^this object counts as 1 Mapping, and/);
+  });
+
+  it('include each of their regular expressions', async () => {
+    const regex = mapping('shop/regex', { prefix: '/a.*', prefix_regex: true, regex_headers: { a: 'b.*', c: 'd.*' } });
+    assert.deepEqual(await stateOf([many('shop/a', 6), regex]), ['accepted', 'accepted']);
+    assert.deepEqual(await stateOf([many('shop/a', 7), regex]), ['accepted', 'refused']);
+  });
+
+  it('that are beyond the bound guard by closing those with bypass_auth, and answer for no path', async () => {
+    const open = mapping('shop/open', { prefix: '/open', bypass_auth: true });
+    const other = mapping('bar/open', { prefix: '/bar', bypass_auth: true });
+    const { routes, states } = await accept([open, other, many('shop/a', 10)], bound(10));
+    assert.deepEqual(
+      [routes, states],
+      [
+        ['/open refused', '/bar'],
+        ['accepted', 'accepted', 'refused'],
+      ],
+    );
+  });
+
+  it('are the same whatever came first, because only the objects that are there count', async () => {
+    const [old, young] = [many('shop/a', 6), many('shop/b', 5)];
+    const acceptance = bound(10);
+    assert.deepEqual(await stateOf([young], acceptance), ['accepted']);
+    // Its version is still the last valid one, which does not fit any more.
+    assert.deepEqual(await stateOf([old, young], acceptance), ['accepted', 'refused']);
+    assert.deepEqual(await stateOf([young], acceptance), ['accepted']);
+  });
+
+  it('let an object that becomes too large keep its last valid version', async () => {
+    const acceptance = bound(10);
+    const small = many('shop/a', 2);
+    await accept([small, many('shop/b', 5)], acceptance);
+    const large = { ...many('shop/a', 11), createdAt: small.createdAt };
+    const { states, routes } = await accept([large, many('shop/b', 5)], acceptance);
+    assert.deepEqual([states, routes.length], [['last-valid', 'accepted'], 7]);
+  });
+
+  it('include last valid versions, as far as there is room beside the objects that are there', async () => {
+    const old = many('shop/a', 9);
+    const wrong = annotated('shop/a', recordText({ prefix: '/wrong', weight: 'x' }));
+    const acceptance = bound(10);
+    await accept([old], acceptance);
+    assert.deepEqual(await stateOf([wrong, mapping('shop/b', { prefix: '/b' })], acceptance), [
+      'last-valid',
+      'accepted',
+    ]);
+    assert.deepEqual(await stateOf([wrong, many('shop/b', 2)], acceptance), ['refused', 'accepted']);
+    assert.deepEqual(await stateOf([wrong], acceptance), ['refused']);
+  });
+});
+
+describe('regular expressions', () => {
+  const expressions = (count: number, pattern: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, pattern]));
+
+  for (const [what, count, pattern, expected] of [
+    ['may be 200 in an object', 200, 'a+', []],
+    ['of which there are more are not read', 201, 'a+', ['this object has more than 200 regular expressions']],
+    ['may have 20 classes beyond ASCII', 10, '(?i)\\pL[a-\u{1ffff}]', []],
+    [
+      'with more of those are not read',
+      7,
+      '(?i)\\pL[a-\\x{1ffff}]\\P{Greek}',
+      ['this object has more than 20 classes or ranges of characters beyond ASCII in regular expressions'],
+    ],
+  ] as const)
+    it(what, async () => {
+      for (const object of [
+        mapping('frontdesk/regex', { prefix: '/', regex_headers: expressions(count, pattern) }),
+        annotated('frontdesk/regex', recordText({ prefix: '/', regex_headers: expressions(count, pattern) })),
+      ]) {
+        const { errors } = await accept([object]);
+        assert.deepEqual(
+          errors,
+          expected.map((message) => `${message}. Split it, or remove some.`),
+        );
+      }
+    });
+});
+
+describe('the errors of an object', () => {
+  it('are at most 100', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`unknown${index}`, 1]));
+    const { errors } = await accept([mapping('shop/a', { prefix: '/', ...unknown })]);
+    assert.deepEqual(
+      [errors.length, errors.at(-1)],
+      [101, 'there are 50 more errors. Correct the errors above first.'],
+    );
   });
 });

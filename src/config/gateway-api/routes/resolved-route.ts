@@ -31,6 +31,7 @@ export function resolveRoute(object: ClusterObject, parts: RouteParts): Resolved
     const rules = {
       rules: [],
       isPartial: attachments?.length !== 0,
+      mappingCount: 0,
       unsupported: [message],
       unresolved: undefined,
     };

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap } from '#foundation';
 import { parseDuration } from '../../fields/values.ts';
+import { patternExcess, patternsIn } from '../../objects/bounds.ts';
 import type { ClusterObject } from '../../objects/object.ts';
 import type { AttachedPolicy, GatewayRoute } from '../gateway-route.ts';
 import { policyOfRedirect } from '../route-policy.ts';
@@ -23,8 +24,10 @@ import { type BackendOf, noBackend, readMirror, redirectShare, type Share, share
 export interface RouteRules {
   /** Those whose Mappings can be made. */
   readonly rules: readonly ReadRule[];
-  /** Whether there are others, because they would have too many Mappings, or cannot be read. */
+  /** Whether there are others, because there would be too much in them, or they cannot be read. */
   readonly isPartial: boolean;
+  /** How many Mappings it has. A regular expression counts as another one. */
+  readonly mappingCount: number;
   /** Why the route is refused as a whole. */
   readonly unsupported: readonly string[];
   /** The first of what its rules refer to that does not exist, or may not be used. */
@@ -103,20 +106,34 @@ const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRe
 
 export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   const { rules = [{}] } = specOf<RouteSpec>(route);
-  let left = mappingsMax;
-  const read = rules.map((rule, index) => {
-    const one = readRule(route, rule, { ...parts, index, left });
-    left -= mappingsIn(one.rules);
-    return one;
-  });
-  const isPartial = read.some((one) => one.isPartial);
-  const excess = isPartial ? [`more than ${mappingsMax} Mappings: split the route`] : [];
+  const read = rules.map((rule, index) => readRule(route, rule, { ...parts, index }));
+  const all = read.map((one) => one.rule);
+  const excess = excessIn(all);
+  const kept = excess === undefined ? all : withoutExcess(all);
   return {
-    rules: read.flatMap((one) => one.rules),
-    isPartial,
-    unsupported: [...read.flatMap((one) => one.unsupported), ...excess],
+    rules: kept,
+    isPartial: excess !== undefined,
+    mappingCount: mappingsIn(kept) + patternsOf(kept),
+    unsupported: [...read.flatMap((one) => one.unsupported), ...(excess === undefined ? [] : [excess])],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
+}
+
+function excessIn(rules: RouteRules['rules']): string | undefined {
+  if (mappingsIn(rules) > mappingsMax) return `more than ${mappingsMax} Mappings: split the route`;
+  const fields = rules.flatMap(({ matches, targets }) => targets.flatMap(() => matches.map((match) => match.fields)));
+  const excess = patternExcess(fields);
+  return excess === undefined ? undefined : `the route ${excess}: split it`;
+}
+
+/** Leaves out each rule that is too much beside those before it. */
+function withoutExcess(rules: RouteRules['rules']): RouteRules['rules'] {
+  let kept: RouteRules['rules'] = [];
+  for (const rule of rules) {
+    const more = [...kept, rule];
+    if (excessIn(more) === undefined) kept = more;
+  }
+  return kept;
 }
 
 /** How many Mappings the rules have. */
@@ -124,29 +141,39 @@ export function mappingsIn(rules: RouteRules['rules']): number {
   return sumOf(rules.map(({ matches, targets, reach }) => matches.length * targets.length * reach.length));
 }
 
+/** How many regular expressions the Mappings of the rules have together. */
+function patternsOf(rules: RouteRules['rules']): number {
+  return sumOf(
+    rules.map(({ policy, matches, targets, reach }) => {
+      const ofMatches = matches.map(({ fields }) => patternsIn(fields).length + patternsIn(policy.fields).length);
+      return sumOf(ofMatches) * targets.length * reach.length;
+    }),
+  );
+}
+
 function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-interface OneRuleParts extends RuleParts {
-  readonly index: number;
-  /** How many Mappings it may have. */
-  readonly left: number;
+interface OneRule extends Pick<RouteRules, 'unsupported' | 'unresolved'> {
+  readonly rule: ReadRule;
 }
 
-function readRule(route: ClusterObject, rule: RuleSpec, { index, left, reach, ...parts }: OneRuleParts): RouteRules {
+function readRule(
+  route: ClusterObject,
+  rule: RuleSpec,
+  { index, reach, backendOf, policyOf }: RuleParts & { readonly index: number },
+): OneRule {
   const filters = readFilters(rule.filters);
-  const policy = joinPolicies(filters, parts.policyOf);
+  const policy = joinPolicies(filters, policyOf);
   const matches = readMatches(route.kind as RouteKind, rule.matches);
-  const shares = filters.redirect === undefined ? sharesOf(rule.backendRefs, parts.backendOf) : [redirectShare];
-  const mirror = filters.mirror && readMirror(filters.mirror, parts.backendOf);
+  const shares = filters.redirect === undefined ? sharesOf(rule.backendRefs, backendOf) : [redirectShare];
+  const mirror = filters.mirror && readMirror(filters.mirror, backendOf);
   const problems = [policy.problem, ...shares.map(({ problem }) => problem), mirror?.problem];
   const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
   const read = { rule, index, filters, policy, matches, targets, reach };
-  const isPartial = mappingsIn([read]) > left;
   return {
-    rules: isPartial ? [] : [read],
-    isPartial,
+    rule: read,
     unsupported: unsupportedIn(read).map((message) => `${placeOf(index)}: ${message}`),
     unresolved: problems.find((problem) => problem !== undefined && problem !== noBackend),
   };
