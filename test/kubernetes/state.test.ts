@@ -10,7 +10,7 @@ import {
 } from '../support/kubernetes/api-server.ts';
 import { definitionOf, serviceOf } from '../support/kubernetes/objects.ts';
 import { eventRule, readRule, statusRule } from '../support/kubernetes/rules.ts';
-import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { runFrontdesk, type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
@@ -37,14 +37,14 @@ describeWithKubernetes('a process with the records of a cluster', () => {
   }
 
   /** Starts a process that reads a new namespace, which it belongs to. */
-  async function start(THREADS: string) {
+  async function start(THREADS: string, more: Readonly<Record<string, string>> = {}) {
     const namespace = await kubernetes.createNamespace();
     const CONFIG_DIR = await writeFiles({ 'users.yaml': JSON.stringify({ users: [demoRecord] }) });
     const KUBECONFIG = await kubernetes.kubeconfig(readerToken, namespace);
-    const env = { KUBECONFIG, CONFIG_DIR, KUBERNETES_NAMESPACES: namespace, ADMIN_PORT: '0', THREADS };
+    const env = { KUBECONFIG, CONFIG_DIR, KUBERNETES_NAMESPACES: namespace, ADMIN_PORT: '0', THREADS, ...more };
     const server = await startServer(['--kubernetes'], { env });
     processes.later(server.stop);
-    return { server, namespace };
+    return { server, namespace, env };
   }
 
   const ready = (server: Server) => request(server.adminUrl).get('/gateway/v0/check_ready');
@@ -86,6 +86,32 @@ describeWithKubernetes('a process with the records of a cluster', () => {
       assert.equal(series['frontdesk_kubernetes_writes_total status success'], 22);
       assert.equal(series['frontdesk_kubernetes_deliveries_total'], Number(written) + 1);
     });
+  });
+
+  it('shows an object for which its namespace has no room, until there is some', async () => {
+    await grant(readRule, eventRule, statusRule);
+    const team = await kubernetes.createNamespace('team');
+    const { server, env } = await start('1', { KUBERNETES_NAMESPACES: team, KUBERNETES_MAPPINGS_MAX: '1' });
+    const of = (name: string) => resourceOf(team, name, { prefix: `/${name}`, service: 'orders' });
+    await kubernetes.apply(of('first'), of('second'));
+    const conditionOf = async (name: string) => {
+      const { status } = await kubernetes.get('gateway.local/v1', 'Mapping', name, team);
+      const { conditions } = status as { conditions: readonly { status: string; message: string }[] };
+      return conditions.map((one) => `${one.status} ${one.message}`).join();
+    };
+    const reason = `this object counts as 1 Mapping, and together with older objects the namespace ${team} would`;
+    await eventually(async () =>
+      assert.match(await conditionOf('second'), new RegExp(`^False Not in use.*\\n${reason}`)),
+    );
+    assert.match(await conditionOf('first'), /^True/);
+    const [event] = await kubernetes.list('v1', 'Event', team);
+    assert.match(String(event?.['message']), new RegExp(`^${reason} have more than the 1 of KUBERNETES_MAPPINGS_MAX`));
+    const checked = await runFrontdesk(['check', '--kubernetes'], { env });
+    assert.equal(checked.code, 1);
+    assert.match(checked.stderr, new RegExp(`Mapping ${team}/second {2}${reason}`));
+    await server.waitForOutput(new RegExp(`Mapping ${team}/second {2}${reason}`));
+    await kubernetes.remove(of('first'));
+    await eventually(async () => assert.match(await conditionOf('second'), /^True/));
   });
 
   for (const threads of ['1', '2']) {

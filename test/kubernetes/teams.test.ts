@@ -97,6 +97,17 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
     await eventually(async () => assert.equal(await statusOf('/many-499'), 503));
   });
 
+  it('may write more Mappings than its namespace may have', async () => {
+    const services = Array.from({ length: 5 }, (_, number) => {
+      const names = Array.from({ length: 500 }, (__, index) => `full-${number}-${index}`);
+      return annotate(`full-${number}`, names.map((name) => mappingText(name, `/${name}`, 'a')).join('\n---\n'));
+    });
+    await othersNoticeNothing(() => kubernetes.apply(...services));
+    await logs(
+      /Service team-\w+\/full-\d {2}this object counts as 500 Mappings, .* the 2000 of KUBERNETES_MAPPINGS_MAX/,
+    );
+  });
+
   it('may write YAML whose aliases stand for billions of items', async () => {
     const level = (index: number) => `l${index}: &l${index} [${`*l${index - 1}, `.repeat(10)}]`;
     const bomb = ['l0: &l0 x', ...Array.from({ length: 12 }, (_, index) => level(index + 1))].join('\n');

@@ -38,7 +38,14 @@ const typesOfRule: readonly FilterType[] = [
 /** What concerns one backend alone. */
 const typesOfBackend: readonly FilterType[] = ['RequestHeaderModifier', 'ResponseHeaderModifier'];
 
+/** One for all rules and backends without filters, which are most. */
+export const noFilters: ReadFilters = readAll([], 'rule');
+
 export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'backend' = 'rule'): ReadFilters {
+  return filters.length === 0 ? noFilters : readAll(filters, of);
+}
+
+function readAll(filters: readonly FilterSpec[], of: 'rule' | 'backend'): ReadFilters {
   const known = of === 'rule' ? typesOfRule : typesOfBackend;
   const repeated = known.filter(
     (type) => type !== 'ExtensionRef' && filters.filter((one) => one.type === type).length > 1,

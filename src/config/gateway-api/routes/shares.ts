@@ -2,7 +2,7 @@
 import type { BackendSpec, MirrorSpec } from '../specs.ts';
 import type { Problem } from '../status.ts';
 import type { Backend } from './backends.ts';
-import { type ReadFilters, readFilters } from './filters.ts';
+import { noFilters, type ReadFilters, readFilters } from './filters.ts';
 
 export type BackendOf = (spec: BackendSpec) => Backend;
 
@@ -14,8 +14,6 @@ export interface Share {
   readonly weight: number | undefined;
   readonly problem: Problem | undefined;
 }
-
-const noFilters = readFilters();
 
 /** A redirect calls nothing. */
 export const redirectShare: Share = { fields: {}, filters: noFilters, weight: undefined, problem: undefined };
