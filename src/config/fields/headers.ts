@@ -162,7 +162,8 @@ export type HeaderVariable = (typeof variables)[number];
 /** Returns the first of Envoy's variables in a value that is not supported here, such as `%START_TIME%`. `%%` is none. */
 export function unsupportedVariable(value: string): string | undefined {
   const known: readonly string[] = ['', ...variables];
-  const found = value.match(/%%|%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
+  // No parenthesis within others, so that the time for a long text of them does not grow with its square.
+  const found = value.match(/%%|%[A-Z][A-Z_]+(?:\([^()]*\))?(?::\d+)?%/g) ?? [];
   return found.find((variable) => !known.includes(variable.slice(1, -1)));
 }
 

@@ -86,7 +86,7 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       const { find, gateways, grants } = index(objects, { ...options, pairOf: keyPairs.pairOf }, oursBefore);
       oursBefore = new Set(gateways.all.map(({ object }) => object.uid));
       const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
-      const policyIn = policies(records);
+      const policyIn = await policies(records);
       read = (object) =>
         resolveRoute(object, {
           attachmentsOf: () => attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name))),

@@ -2,14 +2,15 @@
 import { valueAt } from '../errors.ts';
 import { keysMax, levelsMax } from '../yaml.ts';
 
-/** Parsing takes time and memory with each character. Kubernetes allows four times as many. */
-export const annotationCharactersMax = 64 * 1024;
+/** Reading takes time and memory with each character. Kubernetes allows far more. */
+export const charactersMax = 64 * 1024;
 
 const valuesMax = 20_000;
 
 /** Says what is too much in plain data: `is nested more than 64 levels deep`. Undefined if nothing is. */
 export function excessOf(value: unknown): string | undefined {
   let values = 0;
+  let characters = 0;
   let level = isGroup(value) ? [value] : [];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth === levelsMax) return `is nested more than ${levelsMax} levels deep`;
@@ -17,9 +18,18 @@ export function excessOf(value: unknown): string | undefined {
     const inner = level.flatMap((group) => Object.values(group));
     values += inner.length;
     if (values > valuesMax) return `has more than ${valuesMax} values`;
+    characters += level.reduce((sum, group) => sum + charactersIn(group), 0);
+    if (characters > charactersMax) return `has more than ${charactersMax} characters`;
     level = inner.filter(isGroup);
   }
   return undefined;
+}
+
+/** Those of its keys and texts. */
+function charactersIn(group: object): number {
+  const keys = Array.isArray(group) ? [] : Object.keys(group);
+  const texts = [...keys, ...Object.values(group)];
+  return texts.reduce((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0);
 }
 
 function isGroup(value: unknown): value is object {

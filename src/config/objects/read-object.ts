@@ -18,7 +18,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { annotationCharactersMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
+import { charactersMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
@@ -50,7 +50,8 @@ export interface ObjectOptions extends RoomOptions {
 
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
   const part = readPart(object, options);
-  return options.trusted.includes(object.namespace) ? part : { ...part, records: part.records.map(asUntrusted) };
+  const records = options.trusted.includes(object.namespace) ? part.records : part.records.map(asUntrusted);
+  return { ...part, records, errors: firstOf(part.errors, nameOfObject(object)) };
 }
 
 function asUntrusted(record: GatewayRecord): GatewayRecord {
@@ -72,7 +73,7 @@ function readPart(object: ClusterObject, options: ObjectOptions): ObjectPart {
     records: read.flatMap(({ records }) => records),
     addresses: read.flatMap(({ addresses }) => addresses),
     mappingCount: read.reduce((count, one) => count + mappingCountOf(one), 0),
-    errors: firstOf(errors, nameOfObject(object)),
+    errors,
     notices: read.flatMap(({ notices }) => notices),
     differences,
     guards() {
@@ -138,7 +139,7 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
   const file = nameOfObject(object);
   if (isAnnotated(kind)) {
     const text = String(annotationOf(value, gatewayDomain) ?? '');
-    if (text.length > annotationCharactersMax) return { documents: [], errors: [tooLong(file, text)] };
+    if (text.length > charactersMax) return { documents: [], errors: [tooLong(file, text)] };
     const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, (found) => ({ ...found, namespace }));
     return { documents: results, errors };
   }
@@ -156,7 +157,7 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
 }
 
 function tooLong(file: string, { length }: string): ConfigurationError {
-  const message = `the annotation has ${length} characters, and at most ${annotationCharactersMax} are read`;
+  const message = `the annotation has ${length} characters, and at most ${charactersMax} are read`;
   return fileError(file, message, 'Split it over several Services.');
 }
 

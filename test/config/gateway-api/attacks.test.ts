@@ -224,6 +224,27 @@ describe('the Mappings of a namespace that is not trusted', () => {
   const isUsed = ({ refusal }: Mapping) => refusal === undefined;
 });
 
+describe('a route that is too long', () => {
+  const headers = [{ name: 'a', value: 'x'.repeat(70_000) }];
+  const route = httpRoute('shop', [{ matches: [{ headers }] }]);
+
+  it('is refused unread', async () => {
+    const { errors } = await createCluster()(...usualEdge, route);
+    assert.deepEqual(errors, ['the route has more than 65536 characters: split it']);
+  });
+
+  it('closes nothing if it has no Gateway of frontdesk', async () => {
+    const record = {
+      apiVersion: 'gateway.local/v1',
+      kind: 'Mapping',
+      metadata: { name: 'open', namespace: 'default' },
+    };
+    const open = { ...record, spec: { prefix: '/open', service: 'orders', bypass_auth: true } };
+    const { mappings, errors } = await createCluster()(...usualEdge, withSpec(route, { parentRefs: [] }), open);
+    assert.deepEqual([mappings.map(outcomeOf), errors], [['orders.default open'], []]);
+  });
+});
+
 describe('a route with more than 200 regular expressions', () => {
   it('is refused, because compiling them would hold up requests', async () => {
     const headers = Array.from({ length: 16 }, (_, index) => {

@@ -188,6 +188,25 @@ describe('regular expressions', () => {
     });
 });
 
+describe('another object', () => {
+  const value = 'x'.repeat(60_000);
+  for (const [what, spec] of [
+    ['texts', { add_request_headers: { a: value, b: value } }],
+    ['a key', { [value]: value }],
+    ['texts in a list', { allow_addresses: [value, value] }],
+  ] as const)
+    it(`with more than 65,536 characters is refused unread: ${what}`, async () => {
+      const { errors } = await accept([
+        mapping('shop/a', { prefix: '/a', ...spec }),
+        resource('RoutePolicy', 'shop/b', spec),
+      ]);
+      assert.deepEqual(errors, [
+        'spec has more than 65536 characters. Split it: no record needs that much.',
+        'spec has more than 65536 characters. Make it smaller.',
+      ]);
+    });
+});
+
 describe('the errors of an object', () => {
   it('are at most 100', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`unknown${index}`, 1]));

@@ -7,7 +7,7 @@ import type { Listener } from '../listeners.ts';
 import { controllerName } from '../specs.ts';
 import { conditionOf, type DesiredStatus, type Problem } from '../status.ts';
 import type { Attachment } from './attachments.ts';
-import type { RouteRules } from './rules.ts';
+import { type RouteRules, unreadRules } from './rules.ts';
 
 export interface ResolvedRoute {
   readonly object: ClusterObject;
@@ -28,14 +28,7 @@ export function resolveRoute(object: ClusterObject, parts: RouteParts): Resolved
     return { object, attachments, rules: parts.rulesOf(attachments) };
   } catch (cause) {
     const message = `the route cannot be read (${messageOf(cause)}). ${definedOtherwise}`;
-    const rules = {
-      rules: [],
-      isPartial: attachments?.length !== 0,
-      mappingCount: 0,
-      unsupported: [message],
-      unresolved: undefined,
-    };
-    return { object, attachments: attachments ?? [], rules };
+    return { object, attachments: attachments ?? [], rules: unreadRules(message, attachments?.length !== 0) };
   }
 }
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap } from '#foundation';
 import { parseDuration } from '../../fields/values.ts';
-import { patternExcess, patternsIn } from '../../objects/bounds.ts';
+import { excessOf, patternExcess, patternsIn } from '../../objects/bounds.ts';
 import type { ClusterObject } from '../../objects/object.ts';
 import type { AttachedPolicy, GatewayRoute } from '../gateway-route.ts';
 import { policyOfRedirect } from '../route-policy.ts';
@@ -104,11 +104,20 @@ const matchMembers: readonly string[] = ['path', 'method', 'headers', 'queryPara
 
 const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRefs', 'timeouts'];
 
+/** Those of a route of which nothing is known. `isPartial`: whether a Gateway of ours may serve it. */
+export function unreadRules(message: string, isPartial = true): RouteRules {
+  return { rules: [], isPartial, mappingCount: 0, unsupported: [message], unresolved: undefined };
+}
+
 export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
-  const { rules = [{}] } = specOf<RouteSpec>(route);
+  const spec = specOf<RouteSpec>(route);
+  const isServed = parts.reach.length > 0;
+  const excessOfSpec = isServed ? excessOf(spec) : undefined;
+  if (excessOfSpec !== undefined) return unreadRules(`the route ${excessOfSpec}: split it`);
+  const { rules = [{}] } = spec;
   const read = rules.map((rule, index) => readRule(route, rule, { ...parts, index }));
   const all = read.map((one) => one.rule);
-  const excess = excessIn(all);
+  const excess = isServed ? excessIn(all) : undefined;
   const kept = excess === undefined ? all : withoutExcess(all);
   return {
     rules: kept,
