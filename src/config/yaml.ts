@@ -68,7 +68,8 @@ export function readYaml<T>(
     return { results, errors };
   }
   const endMs = performance.now() + timeLimitMs(text);
-  const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
+  const stops: SyntaxFault[] = [];
+  const tokens = shallowTokens(untilErrors(new Parser(lines.addNewLine).parse(text), stops), report);
   for (const document of new Composer(options).compose(tokens)) {
     if (textKeys.length > 0) keepSpelling(document, textKeys);
     const { value, faults } = plainValue(document, text);
@@ -76,8 +77,9 @@ export function readYaml<T>(
     if (faults.length === 0 && value !== null) results.push(read(configDocument(document, value, place, lineAt)));
     if (errors.length <= errorsMax && performance.now() < endMs) continue;
     report({ offset: document.range[1], ...(errors.length > errorsMax ? tooManyErrors : tooSlow) });
-    break;
+    return { results, errors };
   }
+  stops.forEach(report);
   return { results, errors };
 }
 
@@ -113,6 +115,18 @@ const options = {
 
 interface SyntaxFault extends Fault {
   readonly offset: number;
+}
+
+/** Ends the tokens of a stream after too many that are no YAML: the library makes an Error with its stack of each. */
+function* untilErrors(tokens: Iterable<CST.Token>, stops: SyntaxFault[]): Generator<CST.Token> {
+  let errors = 0;
+  for (const token of tokens) {
+    yield token;
+    if (token.type === 'error') errors += 1;
+    if (errors <= errorsMax) continue;
+    stops.push({ offset: token.offset, ...tooManyErrors });
+    return;
+  }
 }
 
 /** Returns the tokens of a stream, with documents that are nested too deeply replaced by empty ones. */

@@ -110,6 +110,13 @@ describe('readYaml', () => {
     assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
   });
 
+  it('stops when a document has too many characters that are no YAML, and reports that', () => {
+    const { results, errors } = read(`${'- ]\n'.repeat(1000)}---\na: 1\n`);
+    assert.deepEqual(results, []);
+    assert.equal(errors.length, 2);
+    assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
+  });
+
   it('finds the line of each part, or of the deepest existing part on the path', () => {
     const text = '# head\na:\n  b:\n    - c: 1\n      d: 2\n    -\n      e: 3\nf: &x\n  g: 1\nh: *x\n';
     const lineAt = (path: string) => {

@@ -5,6 +5,9 @@ import { keysMax, levelsMax } from '../yaml.ts';
 /** Reading takes time and memory with each character. Kubernetes allows far more. */
 export const charactersMax = 64 * 1024;
 
+/** Of an annotation. Each valid one has far more characters than its share. */
+export const documentsMax = 1000;
+
 const valuesMax = 20_000;
 
 /** Says what is too much in plain data: `is nested more than 64 levels deep`. Undefined if nothing is. */

@@ -18,7 +18,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { charactersMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
+import { charactersMax, documentsMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
@@ -141,6 +141,7 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
     const text = String(annotationOf(value, gatewayDomain) ?? '');
     if (text.length > charactersMax) return { documents: [], errors: [tooLong(file, text)] };
     const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, (found) => ({ ...found, namespace }));
+    if (results.length > documentsMax) return { documents: [], errors: [tooMany(file, results)] };
     return { documents: results, errors };
   }
   const spec = valueAt(value, ['spec']);
@@ -158,6 +159,11 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
 
 function tooLong(file: string, { length }: string): ConfigurationError {
   const message = `the annotation has ${length} characters, and at most ${charactersMax} are read`;
+  return fileError(file, message, 'Split it over several Services.');
+}
+
+function tooMany(file: string, { length }: readonly unknown[]): ConfigurationError {
+  const message = `the annotation has ${length} documents, and at most ${documentsMax} are read`;
   return fileError(file, message, 'Split it over several Services.');
 }
 

@@ -48,6 +48,14 @@ describe('an annotation', () => {
     assert.deepEqual(routes, ['/open refused', '/guarded']);
   });
 
+  it('with more than 1,000 documents is refused unread', async () => {
+    const { states, errors } = await accept([annotated('shop/long', '--- {}\n'.repeat(1001))]);
+    assert.deepEqual(states, ['refused']);
+    assert.deepEqual(errors, [
+      'the annotation has 1001 documents, and at most 1000 are read. Split it over several Services.',
+    ]);
+  });
+
   it('that becomes longer keeps its last valid version', async () => {
     const acceptance = createAcceptance();
     await accept([annotated('shop/long', text)], acceptance);
