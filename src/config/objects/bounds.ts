@@ -56,47 +56,30 @@ const wide = /\\p|-(?:\\x|[^\x20-\x7e])/gi;
 export function patternExcess(value: unknown): string | undefined {
   const patterns = patternsIn(value);
   if (patterns.length > patternsMax) return `has more than ${patternsMax} regular expressions`;
-  const found = patterns.flatMap((pattern) => String(pattern).match(wide) ?? []);
-  return found.length > wideMax
+  return wideIn(patterns) > wideMax
     ? `has more than ${wideMax} classes or ranges of characters beyond ASCII in regular expressions`
     : undefined;
 }
 
-/** The regular expressions in fields of records, of which each takes as much memory as a Mapping without any. */
-export function patternsIn(value: unknown): readonly unknown[] {
+/**
+ * As how many Mappings the regular expressions in fields of records count: each takes as much memory as a Mapping without
+ * any, and each class or range beyond ASCII as much time.
+ */
+export function patternCost(value: unknown): number {
+  const patterns = patternsIn(value);
+  return patterns.length + wideIn(patterns);
+}
+
+function wideIn(patterns: readonly unknown[]): number {
+  return patterns.reduce<number>((sum, pattern) => sum + (String(pattern).match(wide)?.length ?? 0), 0);
+}
+
+function patternsIn(value: unknown): readonly unknown[] {
   if (!isGroup(value)) return [];
   return Object.entries(value).flatMap(([name, inner]) => {
     if (!/regex/i.test(name)) return patternsIn(inner);
+    if (inner === false) return [];
     // `prefix_regex: true` says that `prefix` is one.
     return isGroup(inner) ? Object.values(inner) : [valueAt(value, [name.replace(/_?regex/i, '')])];
   });
-}
-
-/** Bounds how many Mappings the objects of each namespace have together. */
-export interface Room {
-  readonly has: (namespace: string, mappingCount: number) => boolean;
-  /** Returns false if there is no room for so many, and takes none then. */
-  readonly take: (namespace: string, mappingCount: number) => boolean;
-}
-
-export function createRoom({ trusted, mappingsMax = Number.POSITIVE_INFINITY }: RoomOptions): Room {
-  const taken = new Map<string, number>();
-  const takenBy = (namespace: string) => taken.get(namespace) ?? 0;
-  const has: Room['has'] = (namespace, count) =>
-    trusted.includes(namespace) || takenBy(namespace) + count <= mappingsMax;
-  return {
-    has,
-    take(namespace, count) {
-      if (!has(namespace, count)) return false;
-      taken.set(namespace, takenBy(namespace) + count);
-      return true;
-    },
-  };
-}
-
-export interface RoomOptions {
-  /** The namespaces whose records may authenticate, limit, and name files and this machine. */
-  readonly trusted: readonly string[];
-  /** How many Mappings the objects of a namespace may have together, unless it is trusted. @default no bound */
-  readonly mappingsMax?: number | undefined;
 }

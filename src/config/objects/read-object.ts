@@ -18,13 +18,14 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { charactersMax, documentsMax, excessOf, patternExcess, patternsIn, type RoomOptions } from './bounds.ts';
+import { charactersMax, documentsMax, excessOf, patternCost, patternExcess } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
 import { readRoute } from './read-route.ts';
 import { leadsToThisMachine, nameIn, namesOwnModule, referenceIn } from './references.ts';
 import { refusedMapping, refusedService } from './refused-mapping.ts';
+import type { RoomOptions } from './room.ts';
 
 /** The contents of one object. Nothing in it depends on other objects. */
 export interface ObjectPart {
@@ -301,7 +302,7 @@ const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
 function mappingCountOf({ original, translated }: ReadDocument): number {
   const documents = translated.length === 0 ? [original] : translated;
   const mappings = documents.filter(({ value }) => valueAt(value, ['kind']) === 'Mapping');
-  return mappings.reduce((count, { value }) => count + 1 + patternsIn(value).length, 0);
+  return mappings.reduce((count, { value }) => count + 1 + patternCost(value), 0);
 }
 
 function guardsIn({ read, errors }: Contents, object: ClusterObject, { gatewayDomain }: ObjectOptions): Guards {

@@ -3,9 +3,10 @@ import type { ConfigurationError } from '../errors.ts';
 import { rulesOf } from '../gateway-api/routes/rules.ts';
 import { isRoute } from '../gateway-api/specs.ts';
 import { mapInTurns } from '../turns.ts';
-import { createRoom } from './bounds.ts';
+
 import type { ClusterObject } from './object.ts';
 import { type ObjectOptions, type ObjectPart, partBeyond, readObject } from './read-object.ts';
+import { createRoom } from './room.ts';
 
 export interface VersionOptions extends ObjectOptions {
   /**

@@ -122,6 +122,12 @@ describe('the Mappings of a namespace', () => {
     assert.deepEqual(await stateOf([many('shop/a', 7), regex]), ['accepted', 'refused']);
   });
 
+  it('include each class or range beyond ASCII in a regular expression', async () => {
+    const wide = mapping('shop/wide', { prefix: '/\\pL[a-\u{1ffff}]', prefix_regex: true });
+    assert.deepEqual(await stateOf([many('shop/a', 6), wide]), ['accepted', 'accepted']);
+    assert.deepEqual(await stateOf([many('shop/a', 7), wide]), ['accepted', 'refused']);
+  });
+
   it('that are beyond the bound guard by closing those with bypass_auth, and answer for no path', async () => {
     const open = mapping('shop/open', { prefix: '/open', bypass_auth: true });
     const other = mapping('bar/open', { prefix: '/bar', bypass_auth: true });

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap } from '#foundation';
 import { parseDuration } from '../../fields/values.ts';
-import { excessOf, patternExcess, patternsIn } from '../../objects/bounds.ts';
+import { excessOf, patternCost, patternExcess } from '../../objects/bounds.ts';
 import type { ClusterObject } from '../../objects/object.ts';
 import type { AttachedPolicy, GatewayRoute } from '../gateway-route.ts';
 import { policyOfRedirect } from '../route-policy.ts';
@@ -154,7 +154,7 @@ export function mappingsIn(rules: RouteRules['rules']): number {
 function patternsOf(rules: RouteRules['rules']): number {
   return sumOf(
     rules.map(({ policy, matches, targets, reach }) => {
-      const ofMatches = matches.map(({ fields }) => patternsIn(fields).length + patternsIn(policy.fields).length);
+      const ofMatches = matches.map(({ fields }) => patternCost(fields) + patternCost(policy.fields));
       return sumOf(ofMatches) * targets.length * reach.length;
     }),
   );
