@@ -32,7 +32,7 @@ export interface ObjectPart {
   readonly object: ClusterObject;
   readonly records: readonly GatewayRecord[];
   readonly addresses: readonly AddressRecord[];
-  /** How many Mappings it has, used or not. A regular expression counts as another one. */
+  /** How many Mappings it has, used or not. A regular expression counts as five more. */
   readonly mappingCount: number;
   /** Whether it was left unread, because its namespace has too many Mappings. */
   readonly isBeyond: boolean;
@@ -101,7 +101,7 @@ export function partBeyond(object: ClusterObject, mappingCount: number, options:
   const { namespace } = object;
   const counted = `${mappingCount} Mapping${mappingCount === 1 ? '' : 's'}`;
   const message = `this object counts as ${counted}, and together with older objects the namespace ${namespace} would have more than the ${options.mappingsMax} of KUBERNETES_MAPPINGS_MAX`;
-  const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as another Mapping, or ask the operators of frontdesk for a higher number.`;
+  const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as five Mappings more, or ask the operators of frontdesk for a higher number.`;
   const guards = unreadGuards(object, options.gatewayDomain);
   const errors = [fileError(nameOfObject(object), message, remedy)];
   return { ...nothing, object, mappingCount, isBeyond: true, errors, guards: () => guards };

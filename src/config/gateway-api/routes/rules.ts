@@ -26,7 +26,7 @@ export interface RouteRules {
   readonly rules: readonly ReadRule[];
   /** Whether there are others, because there would be too much in them, or they cannot be read. */
   readonly isPartial: boolean;
-  /** How many Mappings it has. A regular expression counts as another one. */
+  /** How many Mappings it has. A regular expression counts as five more. */
   readonly mappingCount: number;
   /** Why the route is refused as a whole. */
   readonly unsupported: readonly string[];
