@@ -122,7 +122,7 @@ export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   return {
     rules: kept,
     isPartial: excess !== undefined,
-    mappingCount: mappingsIn(kept) + patternsOf(kept),
+    mappingCount: mappingsIn(kept) + patternCostOf(kept),
     unsupported: [...read.flatMap((one) => one.unsupported), ...(excess === undefined ? [] : [excess])],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
@@ -150,8 +150,8 @@ export function mappingsIn(rules: RouteRules['rules']): number {
   return sumOf(rules.map(({ matches, targets, reach }) => matches.length * targets.length * reach.length));
 }
 
-/** How many regular expressions the Mappings of the rules have together. */
-function patternsOf(rules: RouteRules['rules']): number {
+/** As how many more Mappings the regular expressions in those of the rules count. */
+function patternCostOf(rules: RouteRules['rules']): number {
   return sumOf(
     rules.map(({ policy, matches, targets, reach }) => {
       const ofMatches = matches.map(({ fields }) => patternCost(fields) + patternCost(policy.fields));
