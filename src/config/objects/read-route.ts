@@ -1,7 +1,8 @@
 /** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
 import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
 import { rewriteFault } from '../fields/paths.ts';
-import { documentsOf, type RouteDocument, type RouteHost, rulesOf } from '../gateway-api/routes/rules.ts';
+import { documentsOf, type RouteDocument, type RouteHost } from '../gateway-api/routes/documents.ts';
+import { rulesOf } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
 import { callsService, type Mapping } from '../records/mapping.ts';
 import { type RecordResult, readRecord } from '../records/record.ts';

@@ -3,7 +3,6 @@ import type { ConfigurationError } from '../errors.ts';
 import { rulesOf } from '../gateway-api/routes/rules.ts';
 import { isRoute } from '../gateway-api/specs.ts';
 import { mapInTurns } from '../turns.ts';
-
 import type { ClusterObject } from './object.ts';
 import { type ObjectOptions, type ObjectPart, partBeyond, readObject } from './read-object.ts';
 import { createRoom } from './room.ts';
