@@ -145,15 +145,9 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
     if (results.length > documentsMax) return { documents: [], errors: [tooMany(file, results)] };
     return { documents: results, errors };
   }
-  const spec = valueAt(value, ['spec']);
-  const excess = excessOf(spec);
-  if (excess !== undefined) {
-    const fault = { message: `spec ${excess}`, remedy: 'Split it: no record needs that much.' };
-    return { documents: [], errors: [{ source: { file, line: 0 }, record: `${kind} ${name}`, ...fault }] };
-  }
   const record = isOwnKind(object)
-    ? { ...Object(spec), apiVersion: 'gateway/v1', kind, name }
-    : { ...Object(value), kind, apiVersion };
+    ? { ...Object(valueAt(value, ['spec'])), apiVersion: 'gateway/v1', kind, name }
+    : { ...Object(value), kind, apiVersion, metadata: { name, namespace } };
   const document = { value: record, file, lineAt: () => 0, placeWithin: () => ({ file, lineOf: () => 0 }) };
   return { documents: [document], errors: [] };
 }
@@ -176,7 +170,8 @@ interface Contents {
 
 function contentsOf(object: ClusterObject, options: ObjectOptions): Contents {
   const { documents, errors } = documentsOf(object, options.gatewayDomain);
-  const excess = patternExcess(documents.map(({ value }) => value));
+  const values = documents.map(({ value }) => value);
+  const excess = excessOf(values) ?? patternExcess(values);
   if (excess !== undefined)
     return {
       read: [],

@@ -127,9 +127,9 @@ describe('an object with an error', () => {
   const nested = (levels: number): object => (levels === 0 ? {} : { inner: nested(levels - 1) });
   const manyKeys = Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`key${index}`, 1]));
   for (const [what, spec, message] of [
-    ['is nested deeper', { labels: nested(65) }, 'spec is nested more than 64 levels deep'],
-    ['has more keys', manyKeys, 'spec has a map with more than 1000 keys'],
-    ['has more values', { labels: Array.from({ length: 20_001 }, () => 1) }, 'spec has more than 20000 values'],
+    ['is nested deeper', { labels: nested(65) }, 'this object is nested more than 64 levels deep'],
+    ['has more keys', manyKeys, 'this object has a map with more than 1000 keys'],
+    ['has more values', { labels: Array.from({ length: 20_001 }, () => 1) }, 'this object has more than 20000 values'],
   ] as const)
     it(`is not read if it ${what} than any record, and closes what its match is unknown for`, async () => {
       const { routes, messages } = await accept([

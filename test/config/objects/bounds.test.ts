@@ -1,14 +1,14 @@
 /** What the objects of one namespace may cost, and what happens to those beyond it. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createObjectAcceptance } from '#config';
-import { annotated, resource } from '../../support/kubernetes/cluster-objects.ts';
+import { annotated, clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
 
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'orders', ...spec });
 
-function createAcceptance(options: { readonly mappingsMax?: number } = {}) {
+function createAcceptance(options: { readonly mappingsMax?: number; readonly gatewayDomain?: string } = {}) {
   return createObjectAcceptance({
-    ...options,
     gatewayDomain: 'gateway.local',
+    ...options,
     trusted: ['frontdesk'],
     directory: '.',
     strictPaths: true,
@@ -68,6 +68,57 @@ describe('an annotation', () => {
     const orders = mapping('shop/orders', { prefix: '/orders' });
     const { routes } = await accept([annotated('frontdesk/auth', auth.padEnd(65_537)), orders]);
     assert.deepEqual(routes, ['/orders refused']);
+  });
+});
+
+describe('a small text', () => {
+  const other = mapping('bar/other', { prefix: '/other' });
+
+  for (const [what, fields, message] of [
+    ['contains itself', 'labels: &x [*x]', 'is nested more than 64 levels deep'],
+    [
+      'repeats a list by aliases',
+      `x: &x [${'1,'.repeat(900)}], y: [${'*x,'.repeat(30)}]`,
+      'has more than 20000 values',
+    ],
+    [
+      'repeats a text by aliases',
+      `x: &x ${'v'.repeat(900)}, y: [${'*x,'.repeat(90)}]`,
+      'has more than 65536 characters',
+    ],
+  ] as const)
+    it(`that ${what} is refused unread, and stops no other object`, async () => {
+      const text = `{apiVersion: gateway/v1, kind: Mapping, name: a, prefix: /a, service: b, ${fields}}`;
+      const { states, errors, routes } = await accept([annotated('shop/a', text), other]);
+      assert.deepEqual([states, routes], [['refused', 'accepted'], ['/other']]);
+      assert.deepEqual(errors, [`this object ${message}. Split it, or remove some.`]);
+    });
+});
+
+describe('a resource of Ambassador', () => {
+  const accepting = () => createAcceptance({ gatewayDomain: 'getambassador.io' });
+  const ofAmbassador = (path: string, value: object) => clusterObject('Mapping', path, value, 'getambassador.io/v2');
+  const spec = { prefix: '/a', service: 'orders' };
+  const nested = (levels: number): unknown => (levels === 0 ? 'a' : [nested(levels - 1)]);
+
+  it('has the same bounds beside its spec, where its definition permits any field', async () => {
+    const other = ofAmbassador('bar/other', { spec: { prefix: '/other', service: 'orders' } });
+    for (const [field, message] of [
+      [nested(5000), 'is nested more than 64 levels deep'],
+      ['x'.repeat(65_537), 'has more than 65536 characters'],
+    ] as const) {
+      const { states, errors } = await accept(
+        [ofAmbassador('shop/a', { ambassador_id: field, spec }), other],
+        accepting(),
+      );
+      assert.deepEqual(states, ['refused', 'accepted']);
+      assert.deepEqual(errors, [`this object ${message}. Split it, or remove some.`]);
+    }
+  });
+
+  it('may have annotations of any length', async () => {
+    const metadata = { name: 'a', namespace: 'shop', annotations: { 'kubectl.kubernetes.io/x': 'x'.repeat(70_000) } };
+    assert.deepEqual((await accept([ofAmbassador('shop/a', { metadata, spec })], accepting())).states, ['accepted']);
   });
 });
 
@@ -215,7 +266,7 @@ describe('another object', () => {
         resource('RoutePolicy', 'shop/b', spec),
       ]);
       assert.deepEqual(errors, [
-        'spec has more than 65536 characters. Split it: no record needs that much.',
+        'this object has more than 65536 characters. Split it, or remove some.',
         'spec has more than 65536 characters. Make it smaller.',
       ]);
     });
