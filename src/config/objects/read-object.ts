@@ -1,5 +1,5 @@
 /** Reads the records of an object of a cluster, with what it may guard in case that it is refused. */
-import { type Fields, isMap } from '#foundation';
+import { type Fields, isMap, messageOf } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
 import {
@@ -49,7 +49,18 @@ export interface ObjectOptions extends RoomOptions {
   readonly gatewayDomain: string;
 }
 
+/** An object that makes the reading itself fail, which is a bug, is refused like any other. */
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
+  try {
+    return readWhole(object, options);
+  } catch (cause) {
+    const remedy = 'Undo its last change, and report this: frontdesk should have said before what is wrong with it.';
+    const error = fileError(nameOfObject(object), `cannot be read: ${messageOf(cause)}`, remedy);
+    return unreadPart(object, error, options);
+  }
+}
+
+function readWhole(object: ClusterObject, options: ObjectOptions): ObjectPart {
   const part = readPart(object, options);
   const records = options.trusted.includes(object.namespace) ? part.records : part.records.map(asUntrusted);
   return { ...part, records, errors: firstOf(part.errors, nameOfObject(object)) };
@@ -102,9 +113,13 @@ export function partBeyond(object: ClusterObject, mappingCount: number, options:
   const counted = `${mappingCount} Mapping${mappingCount === 1 ? '' : 's'}`;
   const message = `this object counts as ${counted}, and together with older objects the namespace ${namespace} would have more than the ${options.mappingsMax} of KUBERNETES_MAPPINGS_MAX`;
   const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as five Mappings more, or ask the operators of frontdesk for a higher number.`;
-  const guards = unreadGuards(object, options.gatewayDomain);
-  const errors = [fileError(nameOfObject(object), message, remedy)];
-  return { ...nothing, object, mappingCount, isBeyond: true, errors, guards: () => guards };
+  const error = fileError(nameOfObject(object), message, remedy);
+  return { ...unreadPart(object, error, options), mappingCount, isBeyond: true };
+}
+
+function unreadPart(object: ClusterObject, error: ConfigurationError, { gatewayDomain }: ObjectOptions): ObjectPart {
+  const guards = unreadGuards(object, gatewayDomain);
+  return { ...nothing, object, errors: [error], guards: () => guards };
 }
 
 /** The errors of an object that are kept. */

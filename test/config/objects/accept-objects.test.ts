@@ -139,6 +139,25 @@ describe('an object with an error', () => {
       assert.deepEqual([routes, messages], [['/ refused'], [message]]);
     });
 
+  it('is refused if reading it fails, and closes what its match is unknown for', async () => {
+    let reads = 0;
+    const spec = {
+      get prefix() {
+        reads += 1;
+        if (reads === 1) throw new Error('a bug');
+        return '/wrong';
+      },
+    };
+    const { routes, states, messages } = await accept([
+      mapping('shop/open', { prefix: '/', bypass_auth: true }),
+      resource('Mapping', 'shop/wrong', spec),
+      mapping('bar/other', { prefix: '/other' }),
+    ]);
+    assert.deepEqual(states, { 'shop/open': 'accepted', 'shop/wrong': 'refused', 'bar/other': 'accepted' });
+    assert.deepEqual(routes, ['/ refused', '/other hotel.bar']);
+    assert.deepEqual(messages, ['cannot be read: a bug']);
+  });
+
   it('stops no other, and answers 503 for what it matches', async () => {
     const wrong = mapping('shop/wrong', { prefix: '/admin', host: 'a.example', timeout_ms: 'soon' });
     const { routes, states, records, verdicts } = await accept([mapping('shop/site', { prefix: '/' }), wrong]);
