@@ -64,6 +64,18 @@ export function patternExcess(value: unknown): string | undefined {
 /** With 200 instructions, one takes up to 240 KB in each thread, and a Mapping without any 34. */
 const mappingsPerPattern = 5;
 
+/** A list of so many characters takes as much memory in each thread as a Mapping without it. */
+const charactersPerMapping = 4_000;
+
+/** As how many Mappings more so many characters of one count. */
+export function lengthCost(characters: number): number {
+  return Math.floor(characters / charactersPerMapping);
+}
+
+export function lengthOf(fields: unknown): number {
+  return JSON.stringify(fields).length;
+}
+
 /** As how many Mappings the regular expressions in fields of records count, and the classes and ranges in them. */
 export function patternCost(value: unknown): number {
   const patterns = patternsIn(value);

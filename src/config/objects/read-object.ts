@@ -18,7 +18,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
-import { charactersMax, documentsMax, excessOf, patternCost, patternExcess } from './bounds.ts';
+import { charactersMax, documentsMax, excessOf, lengthCost, lengthOf, patternCost, patternExcess } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
@@ -32,7 +32,7 @@ export interface ObjectPart {
   readonly object: ClusterObject;
   readonly records: readonly GatewayRecord[];
   readonly addresses: readonly AddressRecord[];
-  /** How many Mappings it has, used or not. A regular expression counts as five more. */
+  /** How many Mappings it has, used or not. Regular expressions and long texts count as more. */
   readonly mappingCount: number;
   /** Whether it was left unread, because its namespace has too many Mappings. */
   readonly isBeyond: boolean;
@@ -112,7 +112,7 @@ export function partBeyond(object: ClusterObject, mappingCount: number, options:
   const { namespace } = object;
   const counted = `${mappingCount} Mapping${mappingCount === 1 ? '' : 's'}`;
   const message = `this object counts as ${counted}, and together with older objects the namespace ${namespace} would have more than the ${options.mappingsMax} of KUBERNETES_MAPPINGS_MAX`;
-  const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as five Mappings more, or ask the operators of frontdesk for a higher number.`;
+  const remedy = `Remove Mappings or hostnames here or in older objects of ${namespace}, where each regular expression counts as five Mappings more, and each 4,000 characters of a Mapping as one, or ask the operators of frontdesk for a higher number.`;
   const error = fileError(nameOfObject(object), message, remedy);
   return { ...unreadPart(object, error, options), mappingCount, isBeyond: true };
 }
@@ -312,7 +312,7 @@ const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
 function mappingCountOf({ original, translated }: ReadDocument): number {
   const documents = translated.length === 0 ? [original] : translated;
   const mappings = documents.filter(({ value }) => valueAt(value, ['kind']) === 'Mapping');
-  return mappings.reduce((count, { value }) => count + 1 + patternCost(value), 0);
+  return mappings.reduce((count, { value }) => count + 1 + patternCost(value) + lengthCost(lengthOf(value)), 0);
 }
 
 function guardsIn({ read, errors }: Contents, object: ClusterObject, { gatewayDomain }: ObjectOptions): Guards {

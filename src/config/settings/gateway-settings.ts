@@ -79,7 +79,7 @@ export const gatewaySettings = {
   ),
   kubernetesMappingsMax: mappings(
     2000,
-    'Maximum Mappings of the objects of one namespace together, unless it is trusted; a regular expression counts as five more. They count from the oldest object, and those that do not fit are refused.',
+    'Maximum Mappings of the objects of one namespace together, unless it is trusted; a regular expression counts as five more, and 4,000 characters of one as another. They count from the oldest object, and those that do not fit are refused.',
   ),
   kubernetesAddresses: addressSource(
     'endpoints',

@@ -9,6 +9,7 @@ import {
   httpListener,
   httpRoute,
   objectOf,
+  policyFilter,
   withSpec,
 } from '../../support/kubernetes/gateway-objects.ts';
 import { createCluster, edge as usualEdge } from './cluster.ts';
@@ -186,9 +187,15 @@ describe('the Mappings of a namespace that is not trusted', () => {
   const own = { ...record, spec: { prefix: '/own', service: 'own' } };
 
   /** A route with two Mappings for each path. */
-  function routeWith(name: string, paths: number, fields: object = {}, namespace = 'evil'): KubernetesObject {
+  function routeWith(
+    name: string,
+    paths: number,
+    fields: object = {},
+    namespace = 'evil',
+    filters: readonly object[] = [],
+  ): KubernetesObject {
     const matches = Array.from({ length: paths }, (_, index) => ({ path: { value: `/${index}` }, ...fields }));
-    return withSpec(httpRoute(name, [{ matches }], namespace), { hostnames: [`a.${name}`, `b.${name}`] });
+    return withSpec(httpRoute(name, [{ matches, filters }], namespace), { hostnames: [`a.${name}`, `b.${name}`] });
   }
 
   it('include those of its routes, the older ones first, and of its records', async () => {
@@ -204,6 +211,19 @@ describe('the Mappings of a namespace that is not trusted', () => {
     const headers = [{ type: 'RegularExpression', name: 'a', value: 'b.*' }];
     const { errors } = await cluster()(gatewayClass, open, routeWith('regex', 3, { headers }));
     assert.match(errors.join(), /^this object counts as 36 Mappings/);
+  });
+
+  it('include what is long in a route or its policy as often as its hostnames and paths', async () => {
+    const policy = { ...record, kind: 'RoutePolicy', metadata: { name: 'long', namespace: 'evil' } };
+    const long = { ...policy, spec: { deny_addresses: Array.from({ length: 800 }, () => '10.0.0.1') } };
+    const header = { name: 'a', value: 'x'.repeat(8000) };
+    for (const filter of [
+      policyFilter('long'),
+      { type: 'RequestHeaderModifier', requestHeaderModifier: { set: [header] } },
+    ]) {
+      const { errors } = await cluster()(gatewayClass, open, long, routeWith('shop', 2, {}, 'evil', [filter]));
+      assert.match(errors.join(), /^this object counts as 12 Mappings/);
+    }
   });
 
   it('do not count for a trusted one, or for others', async () => {
@@ -242,6 +262,25 @@ describe('a route that is too long', () => {
     const open = { ...record, spec: { prefix: '/open', service: 'orders', bypass_auth: true } };
     const { mappings, errors } = await createCluster()(...usualEdge, withSpec(route, { parentRefs: [] }), open);
     assert.deepEqual([mappings.map(outcomeOf), errors], [['orders.default open'], []]);
+  });
+});
+
+describe('a route whose policy is long', () => {
+  it('is refused if all its Mappings with it would take the time and the memory of others', async () => {
+    const policy = {
+      apiVersion: 'gateway.local/v1',
+      kind: 'RoutePolicy',
+      metadata: { name: 'long', namespace: 'default' },
+    };
+    const long = { ...policy, spec: { deny_addresses: Array.from({ length: 5000 }, () => '10.0.0.1') } };
+    const matches = Array.from({ length: 64 }, (_, index) => ({ path: { value: `/${index}` } }));
+    const hostnames = ['a.example', 'b.example', 'c.example'];
+    const route = withSpec(httpRoute('shop', [{ matches, filters: [policyFilter('long')] }]), { hostnames });
+    const { errors, mappings } = await createCluster()(...usualEdge, long, route);
+    assert.deepEqual(errors, [
+      'more than 2000 Mappings, as each 4,000 characters of one count as another: split the route, or shorten its policies and filters',
+    ]);
+    assert.deepEqual(mappings, []);
   });
 });
 

@@ -138,7 +138,7 @@ describe('the Mappings of a namespace', () => {
     const { states, errors } = await accept([many('shop/a', 6), many('shop/b', 5)], bound(10));
     assert.deepEqual(states, ['accepted', 'refused']);
     assert.deepEqual(errors, [
-      'this object counts as 5 Mappings, and together with older objects the namespace shop would have more than the 10 of KUBERNETES_MAPPINGS_MAX. Remove Mappings or hostnames here or in older objects of shop, where each regular expression counts as five Mappings more, or ask the operators of frontdesk for a higher number.',
+      'this object counts as 5 Mappings, and together with older objects the namespace shop would have more than the 10 of KUBERNETES_MAPPINGS_MAX. Remove Mappings or hostnames here or in older objects of shop, where each regular expression counts as five Mappings more, and each 4,000 characters of a Mapping as one, or ask the operators of frontdesk for a higher number.',
     ]);
   });
 
@@ -177,6 +177,15 @@ describe('the Mappings of a namespace', () => {
     const wide = mapping('shop/wide', { prefix: '/\\pL[a-\u{1ffff}]', prefix_regex: true });
     assert.deepEqual(await stateOf([many('shop/a', 2), wide]), ['accepted', 'accepted']);
     assert.deepEqual(await stateOf([many('shop/a', 3), wide]), ['accepted', 'refused']);
+  });
+
+  it('include each 4,000 characters of one', async () => {
+    const long = mapping('shop/long', {
+      prefix: '/long',
+      allow_addresses: Array.from({ length: 800 }, () => '10.0.0.1'),
+    });
+    assert.deepEqual(await stateOf([many('shop/a', 7), long]), ['accepted', 'accepted']);
+    assert.deepEqual(await stateOf([many('shop/a', 8), long]), ['accepted', 'refused']);
   });
 
   it('that are beyond the bound guard by closing those with bypass_auth, and answer for no path', async () => {

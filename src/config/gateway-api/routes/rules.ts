@@ -1,6 +1,6 @@
 /** The rules of a route, of which its Mappings are made: one for each match, hostname and backend. */
 import { isDeepStrictEqual } from 'node:util';
-import { excessOf, patternCost, patternExcess } from '../../objects/bounds.ts';
+import { excessOf, lengthCost, lengthOf, patternCost, patternExcess } from '../../objects/bounds.ts';
 import type { ClusterObject } from '../../objects/object.ts';
 import type { AttachedPolicy } from '../gateway-route.ts';
 import { policyOfRedirect } from '../route-policy.ts';
@@ -17,7 +17,7 @@ export interface RouteRules {
   readonly rules: readonly ReadRule[];
   /** Whether there are others, because there would be too much in them, or they cannot be read. */
   readonly isPartial: boolean;
-  /** How many Mappings it has. A regular expression counts as five more. */
+  /** How many Mappings it has. Regular expressions and long texts count as more. */
   readonly mappingCount: number;
   /** Why the route is refused as a whole. */
   readonly unsupported: readonly string[];
@@ -91,7 +91,7 @@ export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   return {
     rules: kept,
     isPartial: excess !== undefined,
-    mappingCount: mappingsIn(kept) + patternCostOf(kept),
+    mappingCount: mappingsIn(kept) + patternCostOf(kept) + lengthCostOf(kept),
     unsupported: [...read.flatMap((one) => one.unsupported), ...(excess === undefined ? [] : [excess])],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
@@ -99,10 +99,13 @@ export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
 
 function excessIn(rules: RouteRules['rules']): string | undefined {
   if (mappingsIn(rules) > mappingsMax) return `more than ${mappingsMax} Mappings: split the route`;
+  if (mappingsIn(rules) + lengthCostOf(rules) > mappingsMax) return tooLong;
   const fields = rules.flatMap(({ matches, targets }) => targets.flatMap(() => matches.map((match) => match.fields)));
   const excess = patternExcess(fields);
   return excess === undefined ? undefined : `the route ${excess}: split it`;
 }
+
+const tooLong = `more than ${mappingsMax} Mappings, as each 4,000 characters of one count as another: split the route, or shorten its policies and filters`;
 
 /** Leaves out each rule that is too much beside those before it. */
 function withoutExcess(rules: RouteRules['rules']): RouteRules['rules'] {
@@ -125,6 +128,21 @@ function patternCostOf(rules: RouteRules['rules']): number {
     rules.map(({ policy, matches, targets, reach }) => {
       const ofMatches = matches.map(({ fields }) => patternCost(fields) + patternCost(policy.fields));
       return sumOf(ofMatches) * targets.length * reach.length;
+    }),
+  );
+}
+
+/** As how many more Mappings the lengths of those of the rules count: each has what its rule and its policies say. */
+function lengthCostOf(rules: RouteRules['rules']): number {
+  return sumOf(
+    rules.map(({ policy, filters, matches, targets, reach }) => {
+      const ofRule = lengthOf(policy.fields) + lengthOf(filters.fields);
+      const ofTargets = targets.map((target) => ofRule + lengthOf(target.filters.fields));
+      const costs = matches.map(({ fields }) => {
+        const ofMatch = lengthOf(fields);
+        return sumOf(ofTargets.map((ofTarget) => lengthCost(ofTarget + ofMatch)));
+      });
+      return sumOf(costs) * reach.length;
     }),
   );
 }
