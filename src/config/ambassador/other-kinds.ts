@@ -273,6 +273,11 @@ export const otherKinds: Readonly<Record<string, OtherKind>> = {
   WebApplicationFirewallPolicy: guard('Let a firewall in front check requests, then remove it.'),
 };
 
+/** Reports whether a record of this kind protects requests, or may by one of its fields. */
+export function mayProtect(kind: string): boolean {
+  return Object.hasOwn(otherKinds, kind) && otherKinds[kind]?.faultsOf !== harmless;
+}
+
 /** The classes by which Ambassador and Emissary know that an Ingress is for them. */
 const ingressClasses = ['ambassador', 'emissary', 'emissary-ingress'];
 

@@ -1,6 +1,7 @@
 /** Reads the records of an object of a cluster, with what it may guard in case that it is refused. */
 import { type Fields, isMap, messageOf } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
+import { mayProtect } from '../ambassador/other-kinds.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
 import {
   type ConfigDocument,
@@ -362,6 +363,7 @@ function deniedDomain(document: ConfigDocument): readonly (string | undefined)[]
 function unreadGuards({ kind, value }: ClusterObject, gatewayDomain: string): Guards {
   const text = isAnnotated(kind) ? String(annotationOf(value, gatewayDomain)) : `kind: ${kind}`;
   const hasAuthService = /kind["']?\s*:\s*["']?AuthService|name["']?\s*:\s*["']?authentication\b/.test(text);
+  const kinds = [...text.matchAll(/kind["']?\s*:\s*["']?(\w+)/g)].map(([, name = '']) => name);
   const mayDeny = kind === 'RateLimitService' || text.includes('failure_mode_deny');
   return {
     ...noGuards,
@@ -370,5 +372,6 @@ function unreadGuards({ kind, value }: ClusterObject, gatewayDomain: string): Gu
     hasAuthService,
     hasDefault: hasAuthService,
     deniedDomains: mayDeny ? [undefined] : [],
+    mayGuardAll: kinds.some(mayProtect),
   };
 }

@@ -95,6 +95,29 @@ describe('a small text', () => {
     });
 });
 
+describe('an unread object with a kind of Ambassador that protects requests', () => {
+  const policy = 'apiVersion: getambassador.io/v3alpha1\nkind: FilterPolicy\nname: login\n';
+  const large = { rules: 'x'.repeat(65_537) };
+
+  for (const [what, object] of [
+    ['an annotation', annotated('shop/long', policy.padEnd(65_537), 'getambassador.io')],
+    [
+      'an annotation without room',
+      annotated('shop/long', `${policy}---\n${recordText({ prefix: '/a' })}`, 'getambassador.io'),
+    ],
+    ['a resource', clusterObject('FilterPolicy', 'shop/long', { spec: large }, 'getambassador.io/v3alpha1')],
+  ] as const)
+    it(`closes the Mappings of its namespace: ${what}`, async () => {
+      const older = annotated('shop/older', recordText({ prefix: '/older' }), 'getambassador.io');
+      const other = annotated('bar/other', recordText({ prefix: '/other', name: 'other' }), 'getambassador.io');
+      const { routes } = await accept(
+        [older, object, other],
+        createAcceptance({ gatewayDomain: 'getambassador.io', mappingsMax: 1 }),
+      );
+      assert.deepEqual(routes, ['/older refused', '/other']);
+    });
+});
+
 describe('a resource of Ambassador', () => {
   const accepting = () => createAcceptance({ gatewayDomain: 'getambassador.io' });
   const ofAmbassador = (path: string, value: object) => clusterObject('Mapping', path, value, 'getambassador.io/v2');
