@@ -1,7 +1,7 @@
 /** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
-import { codeOf, formatSource, messageOf, type Source, statementOf, type TypeNames } from '#foundation';
+import { codeOf, formatSource, messageOf, type Source, statementOf, type TypeNames, truncate } from '#foundation';
 import { quote, withoutSecrets } from './quote.ts';
 
 /** Describes an invalid part of the configuration and how to correct it. */
@@ -120,10 +120,13 @@ export function shortened(file: string, workingDirectory: string): string {
 function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
-    const name = withoutSecrets(String(key));
+    const name = truncate(withoutSecrets(String(key)), nameCharactersMax);
     return text === '' ? name : `${text}.${name}`;
   }, '');
 }
+
+/** A long key of a map would be in each message about what the map contains. */
+const nameCharactersMax = 120;
 
 type Issue = z.core.$ZodIssue;
 
@@ -203,15 +206,28 @@ interface UnknownKey {
 }
 
 function unknownKeysOf({ issues }: z.ZodError, value: unknown, examples: Examples): readonly UnknownKey[] {
+  const allMissing = missingKeysOf(issues, value);
   return issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return [];
     const { path, message, keys } = issue;
-    const isHere = (one: Issue) =>
-      one.path.length === path.length + 1 && pathText(one.path.slice(0, -1)) === pathText(path);
-    const missing = issues.filter((one) => isHere(one) && isMissing(one, value)).map((one) => String(one.path.at(-1)));
+    const missing = allMissing.get(pathText(path)) ?? [];
     const map = { path, known: parseKnownKeys(message), missing, value: valueAt(value, path), examples };
     return keys.map((key) => unknownKey(key, { ...map, isOnly: keys.length === 1 }));
   });
+}
+
+/** Returns the missing keys of each map by the text of its path. */
+function missingKeysOf(issues: readonly Issue[], value: unknown): ReadonlyMap<string, readonly string[]> {
+  const keys = new Map<string, string[]>();
+  for (const issue of issues) {
+    if (!isMissing(issue, value)) continue;
+    const map = pathText(issue.path.slice(0, -1));
+    const name = String(issue.path.at(-1));
+    const known = keys.get(map);
+    if (known === undefined) keys.set(map, [name]);
+    else known.push(name);
+  }
+  return keys;
 }
 
 interface MapAround {

@@ -313,4 +313,17 @@ describe('the errors of an object', () => {
       [101, 'there are 50 more errors. Correct the errors above first.'],
     );
   });
+
+  it('name what is long in part', async () => {
+    const key = 'k'.repeat(50_000);
+    const { errors } = await accept([mapping('shop/a', { prefix: '/', labels: { [key]: ['x', 'x'] } })]);
+    assert.match(errors[0] ?? '', /^labels\.k{120}…\[0\] must be /);
+  });
+
+  // With the square of their number, it would take more than a minute.
+  it('are found in one go, however many there are', async () => {
+    const unknown = Array.from({ length: 9900 }, () => ({ a: 1 }));
+    const { errors } = await accept([mapping('shop/a', { prefix: '/', health_checks: unknown })]);
+    assert.match(errors[0] ?? '', /^unknown key "a" in health_checks\[0\]/);
+  });
 });
