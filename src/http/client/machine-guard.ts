@@ -2,7 +2,7 @@
 import dns from 'node:dns';
 import { connect, isIP, type LookupFunction, Socket } from 'node:net';
 import os from 'node:os';
-import { isOwnAddress, usualAddress } from '#foundation';
+import { isOwnAddress, messageOf, usualAddress } from '#foundation';
 
 /** The address of a service is of this machine, or of its link, and its record must not lead there. */
 export class OwnMachine extends Error {
@@ -33,30 +33,38 @@ export function createMachineGuard(clock: () => number): MachineGuard {
   let ofInterfaces: ReadonlySet<string | undefined> = new Set();
   let readAtMs = Number.NEGATIVE_INFINITY;
 
-  function isOfThisMachine(address: string): boolean {
-    return isOwnAddress(address) || interfaceAddresses().has(usualAddress(address));
+  /** While the addresses of this machine cannot be read, each address could be one. `place` is how a message begins. */
+  function faultAt(address: string, place: string): OwnMachine | undefined {
+    try {
+      const isOfThisMachine = isOwnAddress(address) || interfaceAddresses().has(usualAddress(address));
+      return isOfThisMachine
+        ? new OwnMachine(`${place} is the machine of frontdesk, its network link or its cloud`)
+        : undefined;
+    } catch (cause) {
+      return new OwnMachine(`the addresses of the machine of frontdesk cannot be read: ${messageOf(cause)}`);
+    }
   }
 
   /** They are read once in a second, because that takes as long as a quarter of opening a connection. */
   function interfaceAddresses(): ReadonlySet<string | undefined> {
     const nowMs = clock();
     if (nowMs - readAtMs < 1000) return ofInterfaces;
-    readAtMs = nowMs;
     const found = Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
+    readAtMs = nowMs;
     ofInterfaces = new Set(found.map(({ address }) => usualAddress(address)));
     return ofInterfaces;
   }
 
   function faultOf(host: string): OwnMachine | undefined {
     const address = host.replace(/^\[|\]$/g, '');
-    return isIP(address) !== 0 && isOfThisMachine(address) ? new OwnMachine(`${address} ${isOwn}`) : undefined;
+    return isIP(address) === 0 ? undefined : faultAt(address, address);
   }
 
   const lookup: LookupFunction = (host, options, done) => {
     dns.lookup(host, options, (failure, found, family) => {
       const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
-      const own = addresses.find(isOfThisMachine);
-      if (failure === null && own !== undefined) done(new OwnMachine(`${host} resolves to ${own}, which ${isOwn}`), []);
+      const [fault] = addresses.flatMap((address) => faultAt(address, `${host} resolves to ${address}, which`) ?? []);
+      if (failure === null && fault !== undefined) done(fault, []);
       else done(failure, found, family);
     });
   };
@@ -70,5 +78,3 @@ export function createMachineGuard(clock: () => number): MachineGuard {
     },
   });
 }
-
-const isOwn = 'is the machine of frontdesk, its network link or its cloud';

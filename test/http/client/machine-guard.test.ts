@@ -73,4 +73,18 @@ describe('the guard of this machine', () => {
     assert.notEqual(faultOf('10.0.0.8'), undefined);
     assert.equal(reads(), 2);
   });
+
+  it('lets no connection lead anywhere while the interfaces cannot be read, as in a sandbox without AF_NETLINK', async () => {
+    const { faultOf, lookup } = setUp('10.0.0.7');
+    mock.method(os, 'networkInterfaces', () => {
+      throw new Error('error 97');
+    });
+    mock.method(dns, 'lookup', (_name: string, _options: LookupOptions, done: (...found: unknown[]) => void) =>
+      done(null, '10.0.0.8', 4),
+    );
+    for (let time = 0; time < 2; time += 1) assert.match(String(faultOf('10.0.0.8')), /cannot be read: error 97/);
+    const failure = await new Promise((resolve) => lookup('shop.example', {}, resolve));
+    assert.match(String(failure), /^OwnMachine: .* cannot be read: error 97/);
+    assert.equal(faultOf('shop.example'), undefined);
+  });
 });
