@@ -115,6 +115,12 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
     await logs(/Service team-\w+\/bomb/);
   });
 
+  it('may write YAML that contains itself', async () => {
+    const loop = '{apiVersion: gateway/v1, kind: Mapping, name: loop, prefix: /loop/, service: loop, labels: &x [*x]}';
+    await othersNoticeNothing(() => kubernetes.apply(annotate('loop', loop)));
+    await logs(/Service team-\w+\/loop/);
+  });
+
   it('cannot lead clients to the machine of frontdesk by an external name', async () => {
     const { port } = new URL(frontdesk.adminUrl);
     const external = (name: string, externalName: string): KubernetesObject => ({
