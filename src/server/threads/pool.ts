@@ -78,6 +78,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   const mayStart = createBackoff();
   const closing = new AbortController();
   let started = 0;
+  /** Those of the first thread that has opened: the others listen on the same ports. */
   let shared: Listeners | undefined;
   let ended: ReturnType<ThreadPool['ended']> = { latest: [], total: 0 };
   let committed: Promise<unknown> = Promise.resolve();
@@ -97,6 +98,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
       onEnd(thread, cause, functions);
     });
     const listeners = await thread.opened;
+    shared ??= listeners;
     serving.add(thread);
     await catchUp(thread, start);
     return listeners;
@@ -187,7 +189,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
         for (const thread of serving) thread.call('changeAddresses', changes).catch(() => endThread(thread.worker));
       });
       const first = startThread(functions);
-      if (firstAlone) shared = await first;
+      if (firstAlone) await first;
       const [listeners] = await Promise.all([
         first,
         ...Array.from({ length: count - 1 }, () => startThread(functions)),
