@@ -79,7 +79,14 @@ export {
   type RecordsOfCluster,
 } from './objects/accept-objects.ts';
 export { excessOf } from './objects/bounds.ts';
-export { byAge, type ClusterObject, generationOf, nameOfObject, type ObjectVerdict } from './objects/object.ts';
+export {
+  byAge,
+  type ClusterObject,
+  generationOf,
+  nameOfObject,
+  type ObjectVerdict,
+  unusableError,
+} from './objects/object.ts';
 export { isOwnKind, ownGroup, pluralOf } from './objects/own-kinds.ts';
 export { leadsToThisMachine } from './objects/references.ts';
 export { quote, withoutSecrets } from './quote.ts';

@@ -1,5 +1,5 @@
 /** An object of a Kubernetes cluster that may contain records, and what became of it. */
-import { type ConfigurationError, valueAt } from '../errors.ts';
+import { type ConfigurationError, fileError, valueAt } from '../errors.ts';
 
 export interface ClusterObject {
   readonly apiVersion: string;
@@ -29,6 +29,12 @@ export interface ObjectVerdict {
 /** The name of an object in errors, as people type it: `Mapping shop/orders`. */
 export function nameOfObject({ kind, namespace, name }: Pick<ClusterObject, 'kind' | 'namespace' | 'name'>): string {
   return `${kind} ${namespace}/${name}`;
+}
+
+/** The error of an object because of which frontdesk itself fails. */
+export function unusableError(object: ClusterObject, message: string): ConfigurationError {
+  const remedy = 'Undo its last change, and report this: frontdesk should have said before what is wrong with it.';
+  return fileError(nameOfObject(object), message, remedy);
 }
 
 /** Of two that were created in the same second, the order of their names counts. */

@@ -21,7 +21,7 @@ import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
 import { charactersMax, documentsMax, excessOf, lengthCost, lengthOf, patternCost, patternExcess } from './bounds.ts';
 import { type Guards, joinedGuards, noGuards } from './guards.ts';
-import { type ClusterObject, nameOfObject } from './object.ts';
+import { type ClusterObject, nameOfObject, unusableError } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
 import { readRoute } from './read-route.ts';
 import { leadsToThisMachine, nameIn, namesOwnModule, referenceIn } from './references.ts';
@@ -55,9 +55,7 @@ export function readObject(object: ClusterObject, options: ObjectOptions): Objec
   try {
     return readWhole(object, options);
   } catch (cause) {
-    const remedy = 'Undo its last change, and report this: frontdesk should have said before what is wrong with it.';
-    const error = fileError(nameOfObject(object), `cannot be read: ${messageOf(cause)}`, remedy);
-    return unreadPart(object, error, options);
+    return unreadPart(object, unusableError(object, `cannot be read: ${messageOf(cause)}`), options);
   }
 }
 
@@ -156,9 +154,11 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
   const file = nameOfObject(object);
   if (isAnnotated(kind)) {
     const text = String(annotationOf(value, gatewayDomain) ?? '');
-    if (text.length > charactersMax) return { documents: [], errors: [tooLong(file, text)] };
+    if (text.length > charactersMax)
+      return { documents: [], errors: [tooMuch(file, text.length, charactersMax, 'characters')] };
     const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, (found) => ({ ...found, namespace }));
-    if (results.length > documentsMax) return { documents: [], errors: [tooMany(file, results)] };
+    if (results.length > documentsMax)
+      return { documents: [], errors: [tooMuch(file, results.length, documentsMax, 'documents')] };
     return { documents: results, errors };
   }
   const record = isOwnKind(object)
@@ -168,13 +168,8 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
   return { documents: [document], errors: [] };
 }
 
-function tooLong(file: string, { length }: string): ConfigurationError {
-  const message = `the annotation has ${length} characters, and at most ${charactersMax} are read`;
-  return fileError(file, message, 'Split it over several Services.');
-}
-
-function tooMany(file: string, { length }: readonly unknown[]): ConfigurationError {
-  const message = `the annotation has ${length} documents, and at most ${documentsMax} are read`;
+function tooMuch(file: string, found: number, max: number, what: string): ConfigurationError {
+  const message = `the annotation has ${found} ${what}, and at most ${max} are read`;
   return fileError(file, message, 'Split it over several Services.');
 }
 

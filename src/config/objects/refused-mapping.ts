@@ -32,12 +32,11 @@ export function refusedMapping(document: ConfigDocument, object: ClusterObject):
     return result.ok && result.record.kind === 'Mapping' ? result.record : undefined;
   };
   // The last part has the match alone. Without it, no other is worth the time.
-  if (read(parts.at(-1)) === undefined) return 'unknown';
-  for (const part of parts) {
-    const mapping = read(part);
-    if (mapping !== undefined) return { ...mapping, service: '', refusal: `${nameOfObject(object)} is refused` };
-  }
-  return 'unknown';
+  const least = read(parts.at(-1));
+  if (least === undefined) return 'unknown';
+  let most: Mapping | undefined;
+  for (const part of parts.slice(0, -1)) most ??= read(part);
+  return { ...(most ?? least), service: '', refusal: `${nameOfObject(object)} is refused` };
 }
 
 /** Returns the match of a refused Mapping with less and less of the rest, which may be what is wrong. */

@@ -1,12 +1,5 @@
 /** Takes the objects of a cluster into use, and refuses those because of which a valid configuration cannot be used. */
-import {
-  type AcceptedObjects,
-  type ClusterObject,
-  type ConfigurationError,
-  fileError,
-  nameOfObject,
-  type ObjectAcceptance,
-} from '#config';
+import { type AcceptedObjects, type ClusterObject, type ObjectAcceptance, unusableError } from '#config';
 import { messageOf } from '#foundation';
 
 /** Resolves to what a part of the server has thrown that cannot use these objects. Undefined if they are in use. */
@@ -43,7 +36,10 @@ export function createTakeObjects({ accept, undo }: ObjectAcceptance): TakeObjec
       let accepted: AcceptedObjects | undefined;
       let thrown: unknown;
       try {
-        accepted = await accept(objects, (object) => errorOf(object, refused.get(object.value)));
+        accepted = await accept(objects, (object) => {
+          const reason = refused.get(object.value);
+          return reason === undefined ? undefined : unusableError(object, reason);
+        });
         thrown = await use(accepted);
       } catch (error) {
         thrown = error;
@@ -64,11 +60,6 @@ export function createTakeObjects({ accept, undo }: ObjectAcceptance): TakeObjec
     if (last.accepted === undefined) throw last.thrown;
     return last.accepted;
   };
-}
-
-function errorOf(object: ClusterObject, reason: string | undefined): ConfigurationError | undefined {
-  const remedy = 'Undo its last change, and report this: frontdesk should have said before what is wrong with it.';
-  return reason === undefined ? undefined : fileError(nameOfObject(object), reason, remedy);
 }
 
 /** Then all that may still be at fault is refused. An attempt takes as long as a reload. */

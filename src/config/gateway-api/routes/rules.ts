@@ -126,7 +126,8 @@ export function mappingsIn(rules: RouteRules['rules']): number {
 function patternCostOf(rules: RouteRules['rules']): number {
   return sumOf(
     rules.map(({ policy, matches, targets, reach }) => {
-      const ofMatches = matches.map(({ fields }) => patternCost(fields) + patternCost(policy.fields));
+      const ofPolicy = patternCost(policy.fields);
+      const ofMatches = matches.map(({ fields }) => patternCost(fields) + ofPolicy);
       return sumOf(ofMatches) * targets.length * reach.length;
     }),
   );
