@@ -14,11 +14,15 @@ export function createPolicies(): (records: readonly ClusterObject[]) => Promise
   let valid: ReadonlyMap<string, Policy['fields']> = new Map();
   let read: ReadonlyMap<unknown, Policy['fields'] | undefined> = new Map();
 
-  /** Undefined for a broken policy. */
+  /** Undefined for a broken policy. The acceptance says what is wrong with it, also if it makes reading fail. */
   function fieldsOf(object: ClusterObject): Policy['fields'] | undefined {
     if (read.has(object.value)) return read.get(object.value);
-    const { fields, errors } = readPolicy(object);
-    return errors.length === 0 ? fields : undefined;
+    try {
+      const { fields, errors } = readPolicy(object);
+      return errors.length === 0 ? fields : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   return async function policiesAmong(records: readonly ClusterObject[]) {

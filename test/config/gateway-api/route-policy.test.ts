@@ -58,6 +58,25 @@ describe('a RoutePolicy', () => {
     );
   });
 
+  it('is refused if reading it fails, and stops no other object', async () => {
+    let reads = 0;
+    const broken = policy('gold', {
+      // Read for its routes, and then by the acceptance.
+      get bypass_auth() {
+        reads += 1;
+        if (reads <= 2) throw new Error('a bug');
+        return true;
+      },
+    });
+    const other = httpRoute('other', [{ backendRefs: [orders] }]);
+    const { mappings, errors } = await createCluster()(...edge, broken, guarded, other);
+    assert.deepEqual(errors, ['cannot be read: a bug']);
+    assert.deepEqual(
+      mappings.map(({ gatewayRoute }) => gatewayRoute?.fault),
+      ['RoutePolicy default/gold is refused', undefined],
+    );
+  });
+
   it('says of a redirect only who may come', async () => {
     const redirect = { type: 'RequestRedirect', requestRedirect: { scheme: 'https' } };
     const route = routeWith([policyFilter('gold'), redirect], { backendRefs: [] });
