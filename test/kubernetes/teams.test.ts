@@ -23,7 +23,6 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
       resources: ['services', 'endpointslices'],
       verbs: ['list', 'watch'],
     });
-    team = await kubernetes.createNamespace('team');
     others = await kubernetes.createNamespace('others');
     const env = {
       KUBECONFIG: await kubernetes.kubeconfig(),
@@ -35,6 +34,10 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
     frontdesk = await startServer(['--kubernetes'], { env, cwd: '/' });
     servers.later(frontdesk.stop);
     await serve('orders', '/orders/');
+  });
+  // Each test has its own, so that what one of them writes takes no room from the next.
+  beforeEach(async () => {
+    team = await kubernetes.createNamespace('team');
   });
 
   /** The others add a route, which is then live. */
