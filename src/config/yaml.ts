@@ -68,18 +68,16 @@ export function readYaml<T>(
     return { results, errors };
   }
   const endMs = performance.now() + timeLimitMs(text);
-  const stops: SyntaxFault[] = [];
-  const tokens = shallowTokens(untilErrors(new Parser(lines.addNewLine).parse(text), stops), report);
-  for (const document of new Composer(options).compose(tokens)) {
+  const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
+  for (const document of withoutStacks(new Composer(options).compose(tokens))) {
     if (textKeys.length > 0) keepSpelling(document, textKeys);
     const { value, faults } = plainValue(document, text);
     faults.forEach(report);
     if (faults.length === 0 && value !== null) results.push(read(configDocument(document, value, place, lineAt)));
     if (errors.length <= errorsMax && performance.now() < endMs) continue;
     report({ offset: document.range[1], ...(errors.length > errorsMax ? tooManyErrors : tooSlow) });
-    return { results, errors };
+    break;
   }
-  stops.forEach(report);
   return { results, errors };
 }
 
@@ -117,15 +115,23 @@ interface SyntaxFault extends Fault {
   readonly offset: number;
 }
 
-/** Ends the tokens of a stream after too many that are no YAML: the library makes an Error with its stack of each. */
-function* untilErrors(tokens: Iterable<CST.Token>, stops: SyntaxFault[]): Generator<CST.Token> {
-  let errors = 0;
-  for (const token of tokens) {
-    yield token;
-    if (token.type === 'error') errors += 1;
-    if (errors <= errorsMax) continue;
-    stops.push({ offset: token.offset, ...tooManyErrors });
-    return;
+/**
+ * The library makes an Error of each fault, and of each comma without an item. Their stacks, which nobody reads, would take
+ * most of the time.
+ */
+function* withoutStacks<T>(items: Iterable<T>): Generator<T> {
+  const iterator = items[Symbol.iterator]();
+  for (;;) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    let next: IteratorResult<T>;
+    try {
+      next = iterator.next();
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
+    if (next.done) return;
+    yield next.value;
   }
 }
 

@@ -110,11 +110,20 @@ describe('readYaml', () => {
     assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
   });
 
-  it('stops when a document has too many characters that are no YAML, and reports that', () => {
-    const { results, errors } = read(`${'- ]\n'.repeat(1000)}---\na: 1\n`);
-    assert.deepEqual(results, []);
-    assert.equal(errors.length, 2);
-    assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
+  it('reports a document with thousands of characters that are no YAML once, and reads the next one', () => {
+    for (const document of ['- ]\n'.repeat(1000), `[${','.repeat(1000)}]\n`]) {
+      const { results, errors } = read(`${document}---\na: 1\n`);
+      assert.deepEqual(results.map(({ value }) => value).at(-1), { a: 1 });
+      assert.equal(errors.length, 1);
+    }
+  });
+
+  it('leaves the stacks of other errors as they are', () => {
+    let stack: string | undefined;
+    readYaml('a: 1\n---\n[,,]\n', { file: 'a.yaml', lineOf: Number }, () => {
+      stack = new Error('of a reader').stack;
+    });
+    for (const found of [stack, new Error('of others').stack]) assert.match(found ?? '', /yaml[.]test[.]ts/);
   });
 
   it('finds the line of each part, or of the deepest existing part on the path', () => {
