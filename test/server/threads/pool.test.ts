@@ -1,7 +1,7 @@
 /** The pool of threads, with threads that are ports: a configuration takes effect in all of them, or in none. */
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import { MessageChannel, type Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { type Configuration, requireSettings } from '#config';
 import { silentLogger } from '#foundation';
 import { settingTable } from '#server/product';
@@ -45,6 +45,10 @@ describe('createThreadPool', () => {
     const starts: ThreadStart[] = [];
     const log: string[] = [];
     const workers = new Map<number, EventEmitter>();
+    const ports: MessagePort[] = [];
+    servers.later(() => {
+      for (const port of ports) port.close();
+    });
     let generation = generationOf(1);
 
     const copies = new Map<number, ClusterAddresses>();
@@ -56,6 +60,7 @@ describe('createThreadPool', () => {
       copy.replace(addresses);
       copies.set(number, copy);
       const { port1, port2 } = new MessageChannel();
+      ports.push(port1);
       const worker = Object.assign(new EventEmitter(), {
         postMessage: (message: unknown) => port1.postMessage(message),
         async terminate() {
