@@ -52,7 +52,7 @@ export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
 export type { Sticky } from './fields/sticky.ts';
-export type { GatewayRoute } from './gateway-api/gateway-route.ts';
+export type { AttachedPolicy, GatewayRoute } from './gateway-api/gateway-route.ts';
 export { createGatewayApi } from './gateway-api/resolve.ts';
 export { controllerName, gatewayApiGroup } from './gateway-api/specs.ts';
 export type { Condition, DesiredStatus } from './gateway-api/status.ts';

@@ -1,4 +1,5 @@
 /** The explanation of a request as plain data, in which credentials and values of the configuration are concealed. */
+import type { AttachedPolicy } from '#config';
 import type { AuthPart, HeaderPart, RateLimitPart, RedirectPart, ShadowPart, TargetPart } from '#gateway';
 import type { SyntheticRequest } from './synthetic-request.ts';
 
@@ -85,7 +86,7 @@ export interface MappingPart {
   /** `file:line`. Undefined for a built-in route. */
   readonly source: string | undefined;
   /** The RoutePolicies of a route of the Gateway API, each with the fields that it decides about. Undefined for records. */
-  readonly policies: readonly { readonly name: string; readonly fields: readonly string[] }[] | undefined;
+  readonly policies: readonly AttachedPolicy[] | undefined;
 }
 
 export interface CandidatePart extends MappingPart {

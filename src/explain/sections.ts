@@ -1,5 +1,6 @@
 /** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
 
+import type { AttachedPolicy } from '#config';
 import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from '#gateway';
 import { formatLimit } from '#ratelimit/limit';
 import type { Explanation } from './explanation.ts';
@@ -139,7 +140,7 @@ function mappingRows({ mapping }: Explanation): string[][] {
   ];
 }
 
-function policyText({ name, fields }: { readonly name: string; readonly fields: readonly string[] }): string {
+function policyText({ name, fields }: AttachedPolicy): string {
   return fields.length === 0 ? `${name}, which decides nothing here` : `${name}: ${fields.join(', ')}`;
 }
 
