@@ -27,7 +27,7 @@ import {
   routeNotices,
   routeStatuses,
 } from './routes/resolved-route.ts';
-import { mappingsIn, readRules, rulesOf, withRules } from './routes/rules.ts';
+import { readRules, rulesOf, withRules } from './routes/rules.ts';
 import { type GatewaySpec, isRoute, specOf } from './specs.ts';
 import type { DesiredStatus } from './status.ts';
 import { unknownClasses, unknownGateways } from './unknown-names.ts';
@@ -101,7 +101,7 @@ export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
       const routes = await mapInTurns(objects.filter(isRoute), read);
       const withParents = routes.filter((route) => hasParents(route) || attachedOnce.has(route.object.uid));
       attachedOnce = new Set(withParents.map(({ object }) => object.uid));
-      const served = routes.filter(({ rules }) => mappingsIn(rules.rules) > 0 || rules.isPartial);
+      const served = routes.filter(({ rules }) => rules.mappingCount > 0 || rules.isPartial);
       const withSame = await mapInTurns(served, (route) => withRules(route, known.get(route.object.uid)));
       known = new Map(withSame.map((object) => [object.uid, object]));
       for (const uid of renewed.keys()) if (!known.has(uid)) renewed.delete(uid);

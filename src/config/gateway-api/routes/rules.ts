@@ -85,22 +85,43 @@ export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
   if (excessOfSpec !== undefined) return unreadRules(`the route ${excessOfSpec}: split it`);
   const { rules = [{}] } = spec;
   const read = rules.map((rule, index) => readRule(route, rule, { ...parts, index }));
-  const all = read.map((one) => one.rule);
+  const all = read.map(({ rule }) => sizedRule(rule));
   const excess = isServed ? excessIn(all) : undefined;
   const kept = excess === undefined ? all : withoutExcess(all);
   return {
-    rules: kept,
+    rules: kept.map(({ rule }) => rule),
     isPartial: excess !== undefined,
-    mappingCount: mappingsIn(kept) + patternCostOf(kept) + lengthCostOf(kept),
+    mappingCount: sumOf(kept.map((one) => one.mappings + one.ofLengths + one.ofPatterns)),
     unsupported: [...read.flatMap((one) => one.unsupported), ...(excess === undefined ? [] : [excess])],
     unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
   };
 }
 
-function excessIn(rules: RouteRules['rules']): string | undefined {
-  if (mappingsIn(rules) > mappingsMax) return `more than ${mappingsMax} Mappings: split the route`;
-  if (mappingsIn(rules) + lengthCostOf(rules) > mappingsMax) return tooLong;
-  const fields = rules.flatMap(({ matches, targets }) => targets.flatMap(() => matches.map((match) => match.fields)));
+interface SizedRule {
+  readonly rule: ReadRule;
+  /** How many Mappings it has. */
+  readonly mappings: number;
+  /** As how many more their lengths count. */
+  readonly ofLengths: number;
+  /** As how many more the regular expressions in them count. */
+  readonly ofPatterns: number;
+}
+
+/** One without Mappings, or with so many that they are refused, is not worth the time to measure them. */
+function sizedRule(rule: ReadRule): SizedRule {
+  const mappings = rule.matches.length * rule.targets.length * rule.reach.length;
+  return mappings === 0 || mappings > mappingsMax
+    ? { rule, mappings, ofLengths: 0, ofPatterns: 0 }
+    : { rule, mappings, ofLengths: lengthCostOf(rule), ofPatterns: patternCostOf(rule) };
+}
+
+function excessIn(sized: readonly SizedRule[]): string | undefined {
+  const mappings = sumOf(sized.map((one) => one.mappings));
+  if (mappings > mappingsMax) return `more than ${mappingsMax} Mappings: split the route`;
+  if (mappings + sumOf(sized.map((one) => one.ofLengths)) > mappingsMax) return tooLong;
+  const fields = sized.flatMap(({ rule: { matches, targets } }) =>
+    targets.flatMap(() => matches.map((match) => match.fields)),
+  );
   const excess = patternExcess(fields);
   return excess === undefined ? undefined : `the route ${excess}: split it`;
 }
@@ -108,44 +129,30 @@ function excessIn(rules: RouteRules['rules']): string | undefined {
 const tooLong = `more than ${mappingsMax} Mappings, as each 4,000 characters of one count as another: split the route, or shorten its policies and filters`;
 
 /** Leaves out each rule that is too much beside those before it. */
-function withoutExcess(rules: RouteRules['rules']): RouteRules['rules'] {
-  let kept: RouteRules['rules'] = [];
-  for (const rule of rules) {
-    const more = [...kept, rule];
+function withoutExcess(sized: readonly SizedRule[]): readonly SizedRule[] {
+  let kept: readonly SizedRule[] = [];
+  for (const one of sized) {
+    const more = [...kept, one];
     if (excessIn(more) === undefined) kept = more;
   }
   return kept;
 }
 
-/** How many Mappings the rules have. */
-export function mappingsIn(rules: RouteRules['rules']): number {
-  return sumOf(rules.map(({ matches, targets, reach }) => matches.length * targets.length * reach.length));
+function patternCostOf({ policy, matches, targets, reach }: ReadRule): number {
+  const ofPolicy = patternCost(policy.fields);
+  const ofMatches = matches.map(({ fields }) => patternCost(fields) + ofPolicy);
+  return sumOf(ofMatches) * targets.length * reach.length;
 }
 
-/** As how many more Mappings the regular expressions in those of the rules count. */
-function patternCostOf(rules: RouteRules['rules']): number {
-  return sumOf(
-    rules.map(({ policy, matches, targets, reach }) => {
-      const ofPolicy = patternCost(policy.fields);
-      const ofMatches = matches.map(({ fields }) => patternCost(fields) + ofPolicy);
-      return sumOf(ofMatches) * targets.length * reach.length;
-    }),
-  );
-}
-
-/** As how many more Mappings the lengths of those of the rules count: each has what its rule and its policies say. */
-function lengthCostOf(rules: RouteRules['rules']): number {
-  return sumOf(
-    rules.map(({ policy, filters, matches, targets, reach }) => {
-      const ofRule = lengthOf(policy.fields) + lengthOf(filters.fields);
-      const ofTargets = targets.map((target) => ofRule + lengthOf(target.filters.fields));
-      const costs = matches.map(({ fields }) => {
-        const ofMatch = lengthOf(fields);
-        return sumOf(ofTargets.map((ofTarget) => lengthCost(ofTarget + ofMatch)));
-      });
-      return sumOf(costs) * reach.length;
-    }),
-  );
+/** Each Mapping has what its rule and its policies say. */
+function lengthCostOf({ policy, filters, matches, targets, reach }: ReadRule): number {
+  const ofRule = lengthOf(policy.fields) + lengthOf(filters.fields);
+  const ofTargets = targets.map((target) => ofRule + lengthOf(target.filters.fields));
+  const costs = matches.map(({ fields }) => {
+    const ofMatch = lengthOf(fields);
+    return sumOf(ofTargets.map((ofTarget) => lengthCost(ofTarget + ofMatch)));
+  });
+  return sumOf(costs) * reach.length;
 }
 
 function sumOf(numbers: readonly number[]): number {
