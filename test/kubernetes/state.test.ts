@@ -103,9 +103,14 @@ describeWithKubernetes('a process with the records of a cluster', () => {
     await eventually(async () =>
       assert.match(await conditionOf('second'), new RegExp(`^False Not in use.*\\n${reason}`)),
     );
-    assert.match(await conditionOf('first'), /^True/);
-    const [event] = await kubernetes.list('v1', 'Event', team);
-    assert.match(String(event?.['message']), new RegExp(`^${reason} have more than the 1 of KUBERNETES_MAPPINGS_MAX`));
+    await eventually(async () => assert.match(await conditionOf('first'), /^True/));
+    await eventually(async () => {
+      const [event] = await kubernetes.list('v1', 'Event', team);
+      assert.match(
+        String(event?.['message']),
+        new RegExp(`^${reason} have more than the 1 of KUBERNETES_MAPPINGS_MAX`),
+      );
+    });
     const checked = await runFrontdesk(['check', '--kubernetes'], { env });
     assert.equal(checked.code, 1);
     assert.match(checked.stderr, new RegExp(`Mapping ${team}/second {2}${reason}`));
